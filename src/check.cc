@@ -96,7 +96,6 @@ int try_faults(Settings settings, const CLI::App& command) {
   if (command.count("--ranks") == 0 && settings.conditions.hosts.empty()) sweep.ranks = {4};
   if (command.count("--ops") == 0) sweep.ops = {{Op::sum}, false};
   return check_faults(sweep, {.names = settings.faults,
-                              .blind = settings.blind,
                               .has_dtypes = command.count("--dtypes") > 0,
                               .conditions = settings.conditions,
                               .reach = settings.reach});
@@ -118,9 +117,6 @@ int check(const SweepOptions& options, const CLI::App& command) {
   if (!parsed.is_ok()) return complain_here(parsed.status());
   if (const Joining joining = join_job(parsed.value(), false); joining.exit_code) return *joining.exit_code;
   if (!parsed.value().faults.empty()) return try_faults(std::move(parsed).value(), command);
-  if (!parsed.value().blind.empty()) {
-    return complain(error(Code::invalid_argument, "--blind: has no meaning without --faults; leave it out"));
-  }
   harness::Sweep& sweep = parsed.value().sweep;
   // Counts and forms are those of the first dtype: float, where nobody chose.
   if (sweep.dtypes.is_all) {
@@ -238,8 +234,7 @@ void add_check(CLI::App& program, Action& action) {
           {"--seed", "1", "of inputs; where it is given with --ranks-as tasks, also of the order of the ranks' steps"},
           "--case",
           "--csv",
-          "--faults",
-          "--blind"}),
+          "--faults"}),
       all_but_v_forms());
   add_soak(*command, action);
   command->callback([&action, options, command] {

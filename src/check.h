@@ -12,7 +12,6 @@ namespace tutti::program {
 
 struct FaultOptions {
   std::string names;        ///< of the faults, or all
-  std::string blind;        ///< parts that the verifier is not to look at; may be empty
   bool has_dtypes = false;  ///< --dtypes was given: those, and not one drawn of each class
   harness::Conditions conditions = {};
   Reach reach = {};  ///< of conditions.hosts

@@ -182,7 +182,7 @@ int check_faults(const harness::Sweep& sweep, const FaultOptions& options) {
     spec.seed = sweep.seed;
     spec.timeout = sweep.timeout;
     spec.conditions = options.conditions;
-    spec.task = harness::FaultsTask{.faults = options.names, .blind = options.blind};
+    spec.task = harness::FaultsTask{.faults = options.names};
     spec.cells = fault_cells(sweep, options.has_dtypes, place, left_out);
     std::vector<std::vector<Case>> longest;
     for (const std::vector<Case>& cell : spec.cells) longest.push_back({harness::longest_draw(cell.front())});

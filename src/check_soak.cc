@@ -76,15 +76,15 @@ class SoakMessages final : public harness::Listener {
   Progress& progress_;
 };
 
-/// Tasks take turns where no --seed is given. The command then has --seeds, and this mix is the last that it runs.
+/// Tasks take turns if no --seed is given.
 std::string command_of(const SessionSpec& spec) {
   const std::string backend = spec.references.empty() ? "" : " --backends " + spec.references.front();
   const bool takes_turns = spec.ranks_as == harness::RanksAs::tasks && !spec.order_seed();
   const bool is_usual = spec.transport == harness::usual_transport(spec.ranks_as);
   const std::string transport = is_usual ? "" : " --transports " + spec.transport;
-  return fmt::format("tutti check soak{} --ranks {} --ranks-as {}{}{} {} {} --operations {}", backend, spec.ranks,
+  return fmt::format("tutti check soak{} --ranks {} --ranks-as {}{}{}{} --operations {}", backend, spec.ranks,
                      to_string(spec.ranks_as), command_text(spec.conditions), transport,
-                     takes_turns ? "--seeds" : "--seed", spec.seed, operations_of(spec));
+                     takes_turns ? "" : fmt::format(" --seed {}", spec.seed), operations_of(spec));
 }
 
 int exit_code_of_soak(const harness::Outcome& outcome) {
@@ -258,15 +258,14 @@ void add_soak(CLI::App& check, Action& action) {
   command->footer("Example: tutti check soak --ranks 4 --seed 7 --operations 10000");
   auto options = std::make_shared<SweepOptions>(
       *command,
-      with_places(std::vector<OptionChoice>{
-          {"--backends", harness::kOwnBackend},
-          {"--ranks", "4", "numbers of ranks; 1:8 is every number between"},
-          {"--seed", "1",
-           "of the mix: the same seed gives the same operations; where it is given with --ranks-as "
-           "tasks, also of the order of the ranks' steps"},
-          "--seeds",
-          "--operations",
-          "--timeout"}),
+      with_places(std::vector<OptionChoice>{{"--backends", harness::kOwnBackend},
+                                            {"--ranks", "4", "numbers of ranks; 1:8 is every number between"},
+                                            {"--seed", "1",
+                                             "of the mix: the same seed gives the same operations; 1:200 is that many "
+                                             "mixes; with --ranks-as tasks also of "
+                                             "the order of the ranks' steps, which otherwise take turns"},
+                                            "--operations",
+                                            "--timeout"}),
       std::span<const Collective>());
   command->callback([&check, &action, options] {
     action = [&check, options] {

@@ -115,7 +115,6 @@ class Launcher {
       if (!plan_.reach.interface.empty()) words.insert(words.end(), {"--interface", plan_.reach.interface});
     }
     if (!request_.bind.empty()) words.insert(words.end(), {"--bind", request_.bind});
-    if (is_mine && !request_.slow_down.empty()) words.insert(words.end(), {"--slow-down", request_.slow_down});
     return words;
   }
 
@@ -368,7 +367,6 @@ void add_gate(CLI::App& program, Action& action) {
   command->add_flag(
       "--require", request->requires_times,
       "exit code 3 where a cell is too short: the floor, half a microsecond, is more than 25 % of its time");
-  add("--slow-down", request->slow_down, "SPEC", "of this build, as in `tutti run`")->group("");
   auto places = std::make_shared<SweepOptions>(*command, choices_of_hosts(), std::span<const Collective>());
   command->callback([&action, request, places] {
     action = [request, places] {

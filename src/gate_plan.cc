@@ -6,7 +6,6 @@
 #include <span>
 
 #include "gate_suite.h"
-#include "harness/backends/slowed.h"
 #include "harness/cases/backend_name.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/suite.h"
@@ -137,8 +136,6 @@ Result<GatePlan> plan_of(const GateRequest& request) {
   TUTTI_ASSIGN_OR_RETURN(plan.cell_time, at_option("--cell-time", harness::parse_duration(request.cell_time)));
   TUTTI_ASSIGN_OR_RETURN(plan.timeout, at_option("--timeout", harness::parse_timeout(request.timeout)));
   if (!request.bind.empty()) TUTTI_RETURN_IF_ERROR(at_option("--bind", harness::parse_bind(request.bind).status()));
-  if (!request.slow_down.empty())
-    TUTTI_RETURN_IF_ERROR(at_option("--slow-down", harness::parse_slow_down(request.slow_down).status()));
   plan.contest.least_blocks = static_cast<int>(blocks);
   plan.contest.most_blocks = 4 * plan.contest.least_blocks;
   plan.contest.is_abba = !plan.program.empty();

@@ -21,7 +21,6 @@ struct GateRequest {
   std::string baseline, against, suite, ranks;
   std::string blocks = "8", cell_time = "200ms", timeout = "60s", seed = "1", bind;
   std::string junit, summary, csv, json, html;
-  std::string slow_down;
   bool requires_times = false;
 };
 

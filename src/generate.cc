@@ -205,7 +205,6 @@ const std::map<std::string, Words>& words_of_options() {
         {"--gradients",
          names_in_list(std::array{Way::per_parameter, Way::buckets, Way::overlapped, Way::ring}, {"all"})},
         {"--faults", names_in_list(all_faults(), {"all"})},
-        {"--blind", {"outputs", "inputs", "guards", "afterwards", "barriers"}},
     };
     for (const harness::Condition& condition : harness::conditions()) {
       if (condition.names != nullptr) all[std::string(condition.option)] = condition.names();

@@ -26,20 +26,21 @@ struct GroupRow {
 };
 constexpr std::size_t kOfConditions = 1;  // their group
 constexpr std::array kGroups{
-    GroupRow{"What to run",
-             " --sizes --dtypes --ops --roots --pairs --window --backends --algorithms --placement --buffers --counts"
-             " --counts-unit --values --case --trace --gaps --list --against --baseline --suite --faults --operations --seeds "},
+    GroupRow{
+        "What to run",
+        " --sizes --dtypes --ops --roots --pairs --window --backends --algorithms --placement --buffers --counts"
+        " --counts-unit --values --case --trace --gaps --list --against --baseline --suite --faults --operations "},
     GroupRow{
         "How to measure",
         " --cadence --sync --cache --misalign --skew --overlap --budget --iterations --launches --blocks --cell-time"
         " --no-limit --seed "},
-    GroupRow{"How to verify", " --check --blind --accuracy "},
+    GroupRow{"How to verify", " --check --accuracy "},
     GroupRow{
         "Where and how ranks run",
         " --ranks --ranks-as --device --lanes --block-threads --gpus --transports --pretend-hosts --hosts --hostfile "
-        "--agent --interface --init --expect-ranks --expect-hosts --bind --timeout "},
+        "--agent --interface --init --bind --timeout "},
     GroupRow{"Output",
-             " --csv --json --samples --html --png --svg --prometheus --github --bencher --junit --summary --require "
+             " --csv --json --samples --html --png --svg --prometheus --format --junit --summary --require "
              "--quiet --over-ranks "},
     GroupRow{"Other options", ""},
 };

@@ -41,7 +41,8 @@ Status check_settings(const Settings& settings, const World& world) {
   if (settings.given.contains("ranks") && sweep.ranks != std::vector{world.processes}) {
     return refuse("--ranks", fmt::format("and all of them take part: did you mean --ranks {}?", world.processes));
   }
-  if (!settings.conditions.hosts.empty()) return refuse("--hosts", "where they are: leave it out");
+  if (!settings.conditions.hosts.empty())
+    return refuse("--hosts", "where they are: leave it out, or say how many hosts, as --hosts 2");
   if (sweep.launches > 1) return refuse("--launches", "once: several are as many commands");
   if (!settings.suite.empty())
     return refuse("--suite", "once, and a suite starts them for each number: run it by itself");
@@ -49,20 +50,17 @@ Status check_settings(const Settings& settings, const World& world) {
   return {};
 }
 
-/// What was expected of the job. Errors: unavailable, the same in all processes.
-Status check_expected(const Settings& settings, int ranks, int hosts) {
-  const auto compare = [](const char* option, int expected, int found, const char* what) {
-    if (expected == 0 || expected == found) return Status();
-    return error(Code::unavailable, "{} {}: the job has {} {}", option, expected, found, what);
-  };
-  TUTTI_RETURN_IF_ERROR(compare("--expect-ranks", settings.expected_ranks, ranks, "ranks"));
-  return compare("--expect-hosts", settings.expected_hosts, hosts, "hosts");
+/// Whether the job has as many hosts as --hosts says. Errors: unavailable, the same in all processes.
+Status check_expected(const Settings& settings, int hosts) {
+  if (settings.expected_hosts == 0 || settings.expected_hosts == hosts) return {};
+  return error(Code::unavailable, "--hosts {}: the job has {}", settings.expected_hosts,
+               harness::counted(hosts, "host"));
 }
 
-/// What has a meaning only where somebody else has started several processes. Errors: invalid_argument; unavailable
-/// where more were expected.
+/// What has a meaning only if somebody else has started several processes. Errors: invalid_argument; unavailable if
+/// more hosts were expected.
 Status check_alone(const Settings& settings) {
-  if (settings.expected_ranks > 1 || settings.expected_hosts > 1) return check_expected(settings, 1, 1);
+  TUTTI_RETURN_IF_ERROR(check_expected(settings, 1));
   const bool has_interface = !settings.reach.interface.empty() && settings.conditions.hosts.empty();
   if (!has_interface && settings.init.empty()) return {};
   return error(Code::invalid_argument,
@@ -190,7 +188,7 @@ Joining join_job(Settings& settings, bool only_lists) {
     joined->hosts = std::move(met).value();
     hosts = static_cast<int>(joined->hosts->all.size());
   }
-  if (const Status fits = check_expected(settings, world.processes, hosts); !fits.is_ok()) return {complain_once(fits)};
+  if (const Status fits = check_expected(settings, hosts); !fits.is_ok()) return {complain_once(fits)};
   if (world.local_process > 0) return {become_rank(world, name, arguments, settings.sweep.timeout)};
   if (world.process > 0) return {serve_host(world, *joined->hosts, *announcement)};
   if (joined->hosts != nullptr) {

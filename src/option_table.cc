@@ -8,7 +8,6 @@
 #include "harness/cases/transports.h"
 #include "harness/faults/fault.h"
 #include "harness/text/read_file.h"
-#include "harness/verify/sight.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/bootstrap/init.h"
 #include "impl/types/host_list.h"
@@ -46,6 +45,24 @@ Status set_case(Settings& settings, std::string_view text, const Surroundings& a
 Status set_ranks(Settings& settings, std::string_view text, const Surroundings&) {
   settings.has_ranks = true;
   return store(harness::parse_ranks(text), settings.sweep.ranks);
+}
+
+/// `7`, or `1:200` for that many mixes.
+Status set_seed(Settings& settings, std::string_view text) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  constexpr std::uint64_t kMostMixes = 1'000'000;
+  const std::size_t colon = text.find(':');
+  TUTTI_ASSIGN_OR_RETURN(settings.sweep.seed, parse_number<std::uint64_t>(text.substr(0, colon), "a seed", 0, kMost));
+  if (colon == text.npos) return {};
+  TUTTI_ASSIGN_OR_RETURN(const std::uint64_t last,
+                         parse_number<std::uint64_t>(text.substr(colon + 1), "a seed", 0, kMost));
+  const std::uint64_t first = settings.sweep.seed;
+  if (last < first || last - first >= kMostMixes) {
+    return error(Code::invalid_argument, "'{}' is not FIRST:LAST of 1 to {} seeds, such as 1:200", shown(text),
+                 kMostMixes);
+  }
+  settings.seeds = static_cast<int>(last - first + 1);
+  return {};
 }
 
 constexpr std::string_view kUsualWindowText = "64";
@@ -116,15 +133,6 @@ const std::array kSweepOptions{
           settings.init = text;
           return init_from(text, environment_here()).status();
         }},
-    Option{"--expect-ranks", "N", "",
-           "of such a job: end at once where it does not have that many ranks, because somebody did not join",
-           [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
-             return store(parse_number(text, "a number of ranks", 1, harness::kMaxRanks), settings.expected_ranks);
-           }},
-    Option{"--expect-hosts", "N", "", "of such a job: the same of hosts",
-           [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
-             return store(parse_number(text, "a number of hosts", 1, harness::kMaxRanks), settings.expected_hosts);
-           }},
     Option{"--placement", "LIST", "", "out, in (default: out; broadcast has one buffer: in)",
            TUTTI_SETS(parse_placements, sweep.placements)},
     Option{"--buffers", "LIST", "private", "private, or shared: memory that every rank of the node can address",
@@ -158,15 +166,7 @@ const std::array kSweepOptions{
     Option{"--launches", "N", "1", "times that everything is started afresh, cells in another seeded order each time",
            TUTTI_SETS(parse_launches, sweep.launches)},
     Option{"--seed", "N", "1", "of inputs and of the order of samples",
-           [](Settings& settings, std::string_view text, const Surroundings&) {
-             constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-             return store(parse_number<std::uint64_t>(text, "a seed", 0, kMost), settings.sweep.seed);
-           }},
-    Option{"--seeds", "N", "1", "this many mixes, from --seed on",
-           [](Settings& settings, std::string_view text, const Surroundings&) {
-             return store(parse_number(text, "a number of mixes", 1, 1'000'000), settings.seeds);
-           },
-           true},
+           [](Settings& settings, std::string_view text, const Surroundings&) { return set_seed(settings, text); }},
     Option{"--operations", "N", "10000", "how many, on all communicators together",
            [](Settings& settings, std::string_view text, const Surroundings&) {
              constexpr std::int64_t kMost = 100'000'000;  // barriers are kept until they are judged
@@ -174,7 +174,6 @@ const std::array kSweepOptions{
            },
            true},
     Option{"--case", "ID", "", "one case by its id, as the rows name it; takes the place of the sweep", set_case},
-    Option{kSlowDown, "SPEC", "", "", TUTTI_SETS(parse_slow_down, slow_down)},
     Option{"--faults", "LIST", "",
            "the verifier on trial: put these faults (`tutti list` names them, or all) into right collectives and see "
            "each found; then all collectives are every one of `tutti list`, --ranks are 4, --dtypes one of each class, "
@@ -182,16 +181,6 @@ const std::array kSweepOptions{
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
              TUTTI_RETURN_IF_ERROR(harness::parse_faults(text).status());
              settings.faults = text;
-             return {};
-           },
-           true},
-    Option{"--blind", "LIST", "",
-           "with --faults: parts that the verifier is not to look at, of outputs, inputs, guards, afterwards and "
-           "barriers; "
-           "what only they show is then missed",
-           [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
-             TUTTI_RETURN_IF_ERROR(harness::sight_without(text).status());
-             settings.blind = text;
              return {};
            },
            true},

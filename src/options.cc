@@ -169,9 +169,8 @@ std::vector<OptionChoice> choices_of_hosts() {
 }
 
 std::vector<OptionChoice> with_places(std::vector<OptionChoice> choices) {
-  for (const char* const name :
-       {"--ranks-as", "--device", "--lanes", "--block-threads", "--gpus", "--transports", "--pretend-hosts", "--hosts",
-        "--hostfile", "--agent", "--interface", "--init", "--expect-ranks", "--expect-hosts"}) {
+  for (const char* const name : {"--ranks-as", "--device", "--lanes", "--block-threads", "--gpus", "--transports",
+                                 "--pretend-hosts", "--hosts", "--hostfile", "--agent", "--interface", "--init"}) {
     choices.emplace_back(name);
   }
   return choices;
@@ -268,6 +267,12 @@ Status SweepOptions::settle_hosts(Settings& settings) const {
   if (is_given("--hosts") && is_given("--hostfile")) {
     return error(Code::invalid_argument, "--hostfile: has no meaning with --hosts; leave one of the two out");
   }
+  if (texts_.contains("--init") && is_given("--hosts")) {
+    if (const auto number = parse_number(texts_.at("--hosts"), "", 1, harness::kMaxRanks); number.is_ok()) {
+      settings.expected_hosts = number.value();
+      settings.conditions.hosts.clear();
+    }
+  }
   if (settings.conditions.hosts.empty()) {
     if (!is_given("--agent")) return {};
     return error(Code::invalid_argument, "--agent: has no meaning without --hosts; leave --agent out");
@@ -328,6 +333,10 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
   for (const std::string& key : suite_keys()) {
     const auto given = texts_.find("--" + key);
     if (given != texts_.end() && !given->second.empty()) settings.given[key] = given->second;
+  }
+  if (settings.seeds > 1 && !texts_.contains("--operations")) {
+    return error(Code::invalid_argument, "--seed: several are for `tutti check soak`: did you mean --seed {}?",
+                 settings.sweep.seed);
   }
   TUTTI_RETURN_IF_ERROR(settle_hosts(settings));
   TUTTI_RETURN_IF_ERROR(check_meaning(settings, texts_));

@@ -12,7 +12,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "harness/backends/slowed.h"
 #include "harness/cases/conditions.h"
 #include "harness/cases/suite.h"
 #include "harness/cases/sweep.h"
@@ -36,10 +35,8 @@ struct Settings {
   std::string suite;                         ///< a file with the cells
   std::map<std::string, std::string> given;  ///< what the command line says of cells, by the keys of a suite
   std::string faults;                        ///< by name, of a trial of the verifier
-  std::string blind;                         ///< parts that it does not look at
   std::int64_t operations = 0;               ///< of a soak
-  int seeds = 1;
-  std::optional<harness::SlowDown> slow_down;
+  int seeds = 1;                             ///< mixes of a soak, from sweep.seed on
   bool requires_a_result = false;
   bool shows_accuracy = false;
   bool is_quiet = false;
@@ -47,8 +44,7 @@ struct Settings {
   harness::Conditions conditions;
   Reach reach;             ///< of conditions.hosts, or of a job that somebody else has started
   std::string init;        ///< where processes of several hosts meet (impl/bootstrap/init.h); empty: nobody chose
-  int expected_ranks = 0;  ///< of a job that somebody else has started; 0: any number
-  int expected_hosts = 0;
+  int expected_hosts = 0;  ///< of a job that somebody else has started; 0: any number
 };
 
 /// What the table's parsers may look at besides the text.
@@ -59,9 +55,6 @@ struct Surroundings {
 /// Where a command's text for people goes: stdout, but stderr where one of the files that were asked for is stdout, and
 /// nowhere with --quiet.
 [[nodiscard]] harness::Console console_for(const Settings& settings);
-
-/// Not in --help: how the gate is tested.
-inline constexpr std::string_view kSlowDown = "--slow-down";
 
 /// What the command line says for conditions that are not as usual: " --device host --lanes 2".
 [[nodiscard]] std::string command_text(const harness::Conditions& conditions);

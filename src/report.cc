@@ -133,13 +133,20 @@ Status draw_or_tell(const std::string& bundle, const ReportFiles& files, harness
   return drawn.code() == Code::aborted ? error(Code::aborted, "not drawn: interrupted") : drawn;
 }
 
-/// Files in the forms of other programs; what is empty is not made.
-struct Exports {
-  std::string prometheus;
-  std::string github;
-  std::string bencher;
+/// The forms of other programs that --format names.
+struct Format {
+  std::string_view name;
+  std::string (*text_of)(std::span<const harness::Row>);
+};
+constexpr std::array kFormats{Format{"bencher", harness::bencher_of},
+                              Format{"github", harness::github_action_benchmark_of}};
 
-  [[nodiscard]] bool is_empty() const { return prometheus.empty() && github.empty() && bencher.empty(); }
+/// In the forms of other programs; what is empty is not made.
+struct Exports {
+  std::string prometheus;  ///< a file
+  std::string format;      ///< of stdout
+
+  [[nodiscard]] bool is_empty() const { return prometheus.empty() && format.empty(); }
 };
 
 struct ReportRequest {
@@ -195,19 +202,13 @@ Status write_exports(const Exports& exports, std::span<const harness::ResultFile
   for (const harness::ResultFile& result : results) {
     for (harness::Row& row : harness::rows_for_export(result)) rows.push_back(std::move(row));
   }
-  const bool needs_times = !exports.github.empty() || !exports.bencher.empty();
-  if (!exports.is_empty() && (rows.empty() || (needs_times && std::ranges::none_of(rows, harness::has_time)))) {
+  const bool has_format = !exports.format.empty();
+  if (!exports.is_empty() && (rows.empty() || (has_format && std::ranges::none_of(rows, harness::has_time)))) {
     return error(Code::unavailable, "'{}': nothing was measured: no row of it has a time for {}", results.front().file,
-                 !exports.github.empty()    ? "--github"
-                 : !exports.bencher.empty() ? "--bencher"
-                                            : "--prometheus");
+                 has_format ? "--format" : "--prometheus");
   }
-  for (const auto& [path, text_of] : {std::pair{&exports.prometheus, &harness::prometheus_of},
-                                      std::pair{&exports.github, &harness::github_action_benchmark_of},
-                                      std::pair{&exports.bencher, &harness::bencher_of}}) {
-    TUTTI_RETURN_IF_ERROR(opened.replace(*path, text_of(rows)));
-  }
-  return {};
+  if (has_format) harness::print("{}", std::ranges::find(kFormats, exports.format, &Format::name)->text_of(rows));
+  return opened.replace(exports.prometheus, harness::prometheus_of(rows));
 }
 
 Status report_results(const ReportRequest& request, harness::OutputFiles& opened) {
@@ -243,26 +244,29 @@ int report(const ReportRequest& request) {
   if (!has_files(files) && exports.is_empty()) {
     return complain(error(Code::invalid_argument,
                           "nothing to write: name --html FILE, --png DIR, --svg DIR, "
-                          "--prometheus FILE, --github FILE or --bencher FILE"));
+                          "--prometheus FILE or --format NAME"));
   }
   if (!request.history.empty() && !exports.is_empty()) {
-    return complain(
-        error(Code::invalid_argument,
-              "--history: has no meaning with --prometheus, --github and --bencher, which take one result"));
+    return complain(error(Code::invalid_argument,
+                          "--history: has no meaning with --prometheus and --format, which take one result"));
+  }
+  if (!exports.format.empty() && std::ranges::find(kFormats, exports.format, &Format::name) == kFormats.end()) {
+    std::vector<std::string> names;
+    for (const Format& format : kFormats) names.emplace_back(format.name);
+    const Status unknown = unknown_name("format", exports.format, names);
+    return complain(error(unknown.code(), "--format: {}", unknown.message()));
   }
   harness::OutputFiles opened;
-  for (const std::string& path : {exports.prometheus, exports.github, exports.bencher}) {
-    if (const Status status = opened.open(path); !status.is_ok()) return complain(status);
-  }
+  if (const Status status = opened.open(exports.prometheus); !status.is_ok()) return complain(status);
   if (const Status status = check_report_files(files, opened); !status.is_ok()) return complain(status);
   const Status made = request.history.empty() ? report_results(request, opened) : report_history(request, opened);
   if (!made.is_ok()) {
     const int code = complain(made);
     return made.code() == Code::aborted ? exit_interrupted : code;
   }
-  for (const std::string& path :
-       {files.html, files.png, files.svg, exports.prometheus, exports.github, exports.bencher}) {
-    if (!path.empty()) harness::print("{}\n", path);
+  for (const std::string& path : {files.html, files.png, files.svg, exports.prometheus}) {
+    if (path.empty()) continue;
+    exports.format.empty() ? harness::print("{}\n", path) : harness::to_stderr(path + "\n");
   }
   return exit_ok;
 }
@@ -325,8 +329,9 @@ void add_report(CLI::App& program, Action& action) {
   add("--png", request->files.png, "DIR", "each picture as a file");
   add("--svg", request->files.svg, "DIR", "each picture as a file");
   add("--prometheus", request->exports.prometheus, "FILE", "metrics as text, with the names of NCCL's Inspector");
-  add("--github", request->exports.github, "FILE", "JSON of github-action-benchmark, customSmallerIsBetter");
-  add("--bencher", request->exports.bencher, "FILE", "JSON of Bencher (Bencher Metric Format)");
+  add("--format", request->exports.format, "NAME",
+      "prints the JSON of another program: bencher (Bencher Metric Format), or github (github-action-benchmark, "
+      "customSmallerIsBetter)");
   add("--history", request->history, "DIR",
       "in place of RESULT: a folder of results of one machine; what changed from when on");
   command->callback([&action, request] { action = [request] { return report(*request); }; });

@@ -297,7 +297,7 @@ int run(const SweepOptions& options, const CLI::App& command, const TraceOptions
   harness::Sweep& sweep = settings.sweep;
   if (const Joining joining = join_job(settings, only_lists); joining.exit_code) return *joining.exit_code;
   if (!settings.has_ranks) sweep.ranks = {default_ranks()};
-  harness::MeasureTask task{.tells_samples = !settings.samples.empty(), .slow_down = settings.slow_down};
+  harness::MeasureTask task{.tells_samples = !settings.samples.empty()};
   auto plan = trace.file.empty() ? run_plan_of(settings) : trace_plan_of(trace, settings, task);
   if (!plan.is_ok()) return complain(plan.status());
   const harness::Expansion& expansion = plan.value().expansion;

@@ -11,6 +11,7 @@
 #include "impl/reduce/kernels.h"
 #include "impl/transports/transport.h"
 #include "impl/types/names.h"
+#include "src/gone_options.h"
 #include "tutti_version.h"
 
 namespace tutti::program {
@@ -74,6 +75,9 @@ std::string meant_by(const std::string& flag, const std::vector<std::string>& fl
 
 /// One that other subcommands take is no slip of the finger, but where it is the singular or the plural of an own one.
 Status unknown_flag(const CLI::App& program, const CLI::App& command, const std::string& flag) {
+  if (const std::string_view now = in_place_of(flag); !now.empty()) {
+    return error(Code::invalid_argument, "{} is no option any more: {}", flag, now);
+  }
   std::vector<std::string> takers;
   for (const std::string& name : subcommands_of(program)) {
     if (contains(flags_of(*program.get_subcommand(name)), flag)) takers.push_back(name);

@@ -25,7 +25,6 @@ namespace tutti::harness::cases {
 enum class Checking : std::uint8_t {
   every,   ///< of every sample, each on data of its own: what was cached of the buffers is gone each time
   sample,  ///< in each block of the last timed one and one that is drawn, and of one more call on other data
-  last,    ///< of one call on other data after the last block
   none,    ///< the verdict is then unchecked
 };
 

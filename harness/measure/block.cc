@@ -92,14 +92,14 @@ class Calls {
     const bool is_further = checks_further(variant_.instance());
     const bool checks_every = options.conditions.checking == Checking::every;
     const bool checks_some = options.conditions.checking == Checking::sample;
-    const bool checks_timed = (checks_some || options.conditions.checking == Checking::last) && !is_further;
+    const bool checks_timed = checks_some && !is_further;
     const bool has_last = checks_every || checks_some;
     poisons_ = checks_timed && !has_peers_lines_;
     salt_ = options.salt;
     refill_all();
     for (int i = -options.discarded; i < options.samples; ++i) {
       const bool is_sample = i >= 0;
-      const bool is_chosen = checks_timed && checks_some && is_sample && i == options.chosen && i + 1 < options.samples;
+      const bool is_chosen = checks_timed && is_sample && i == options.chosen && i + 1 < options.samples;
       TUTTI_RETURN_IF_ERROR(make_call(options.operations, checks_every && is_sample));
       is_sample ? keep(samples_++) : static_cast<void>(++discarded_);
       if (checks_every && is_sample) TUTTI_RETURN_IF_ERROR(verify_sample(is_further));

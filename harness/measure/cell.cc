@@ -124,12 +124,10 @@ Status check_afterwards(Host& host, Variant& variant, Series& series, Source& so
   return {};
 }
 
-/// Calls that are verified after all that were measured. With `last` there are some, because its blocks have no call on
-/// other data. There are some also where one call does not have every rank in every element: then as many as it takes,
-/// whatever the time. Each block's own check stands for itself.
+/// Calls that are verified after all that were measured. There are some if one call does not have every rank in
+/// every element: then as many as it takes, whatever the time. Each block's own check stands for itself.
 int calls_afterwards(const Variant& variant, Checking checking) {
   const int passes = passes_of(variant);
-  if (checking == Checking::last) return passes;
   return checking == Checking::none || passes == 1 ? 0 : passes;
 }
 

@@ -38,13 +38,13 @@ constexpr int kUnsent = 2;  // the folders
 [[maybe_unused]] void count_fields(const SessionSpec& spec, const MeasureTask& measure, const CheckTask& check,
                                    const SoakTask& soak, const FaultsTask& faults, const TrainTask& train) {
   [[maybe_unused]] const auto& [task, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15] = spec;
-  [[maybe_unused]] const auto& [m1, m2, m3, m4, m5, m6, m7] = measure;
+  [[maybe_unused]] const auto& [m1, m2, m3, m4, m5, m6] = measure;
   [[maybe_unused]] const auto& [c1] = check;
   [[maybe_unused]] const auto& [o1, o2] = soak;
-  [[maybe_unused]] const auto& [f1, f2] = faults;
+  [[maybe_unused]] const auto& [f1] = faults;
   [[maybe_unused]] const auto& [t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11] = train;
-  static_assert(visited<SessionSpec>() == 15 - kUnsent && visited<MeasureTask>() == 7 && visited<CheckTask>() == 1);
-  static_assert(visited<SoakTask>() == 2 && visited<FaultsTask>() == 2 && visited<TrainTask>() == 11);
+  static_assert(visited<SessionSpec>() == 15 - kUnsent && visited<MeasureTask>() == 6 && visited<CheckTask>() == 1);
+  static_assert(visited<SoakTask>() == 2 && visited<FaultsTask>() == 1 && visited<TrainTask>() == 11);
 }
 
 Status no_whole_number(std::string_view word) {
@@ -102,17 +102,6 @@ Json written(RanksAs ranks_as) { return to_string(ranks_as); }
 Status read_value(std::string_view /*word*/, const Json& json, RanksAs& ranks_as) {
   TUTTI_ASSIGN_OR_RETURN(ranks_as, parse_ranks_as(json.get<std::string>()));
   return {};
-}
-
-Json written(const SlowDown& slow_down) {
-  Json json{{"share", slow_down.share}};
-  if (slow_down.bytes) json["bytes"] = *slow_down.bytes;
-  return json;
-}
-Status read_value(std::string_view word, const Json& json, SlowDown& slow_down) {
-  json.at("share").get_to(slow_down.share);
-  if (!json.contains("bytes")) return {};
-  return read_value(word, json.at("bytes"), slow_down.bytes.emplace());
 }
 
 template <class T>

@@ -11,7 +11,6 @@
 #include <variant>
 #include <vector>
 
-#include "harness/backends/slowed.h"
 #include "harness/cases/case.h"
 #include "harness/cases/conditions.h"
 #include "harness/machine/memory.h"
@@ -24,10 +23,9 @@ namespace tutti::harness::session {
 
 /// Cells are measured.
 struct MeasureTask {
-  bool tells_samples = false;              ///< every sample is reported
-  std::int64_t end_ns = 0;                 ///< CLOCK_MONOTONIC by which the whole sweep should be over; 0: no budget
-  int cells_after = 0;                     ///< cells of jobs after this one, which share the budget
-  std::optional<SlowDown> slow_down = {};  ///< of the own backend
+  bool tells_samples = false;  ///< every sample is reported
+  std::int64_t end_ns = 0;     ///< CLOCK_MONOTONIC by which the whole sweep should be over; 0: no budget
+  int cells_after = 0;         ///< cells of jobs after this one, which share the budget
   /// The cells are the calls of the trace of this name, which are replayed one after the other; empty: they are not.
   std::string trace = {};
   std::vector<std::string> steps = {};     ///< of each call of a trace
@@ -52,7 +50,6 @@ struct SoakTask {
 /// Faults are put into a case of each cell, one after the other, and the verifier has to find them.
 struct FaultsTask {
   std::string faults = {};  ///< see parse_faults
-  std::string blind = {};   ///< parts that the verifier on trial does not look at; see sight_without
 
   bool operator==(const FaultsTask&) const = default;
 };
@@ -126,7 +123,6 @@ constexpr void visit_fields(std::type_identity<MeasureTask>, Visit visit) {
   visit("tells_samples", &MeasureTask::tells_samples);
   visit("end_ns", &MeasureTask::end_ns);
   visit("cells_after", &MeasureTask::cells_after);
-  visit("slow_down", &MeasureTask::slow_down);
   visit("trace", &MeasureTask::trace);
   visit("steps", &MeasureTask::steps);
   visit("gaps_ns", &MeasureTask::gaps_ns);
@@ -143,7 +139,6 @@ constexpr void visit_fields(std::type_identity<SoakTask>, Visit visit) {
 template <class Visit>
 constexpr void visit_fields(std::type_identity<FaultsTask>, Visit visit) {
   visit("faults", &FaultsTask::faults);
-  visit("blind", &FaultsTask::blind);
 }
 template <class Visit>
 constexpr void visit_fields(std::type_identity<TrainTask>, Visit visit) {

@@ -145,8 +145,6 @@ Status Systems::open(const CommunicatorOptions& options, AfterBind after_bind) {
   const Hooks hooks{.pace = host_.order(), .after_bind = std::move(after_bind)};
   TUTTI_RETURN_IF_ERROR(open_own(domain_, options, hooks));
   by_name_[own_->name()] = own_.get();
-  const auto* const task = spec_.as<MeasureTask>();
-  if (task != nullptr && task->slow_down) by_name_[own_->name()] = &slowed_.emplace(*own_, *task->slow_down);
   for (std::size_t i = 0; i < spec_.references.size(); ++i) {
     TUTTI_ASSIGN_OR_RETURN(auto reference, reference_of(i));
     by_name_[spec_.references[i]] = reference.get();
@@ -185,7 +183,7 @@ void Systems::add_twins() {
   twins_.clear();
   for (const std::string& name : spec_.twins) {
     const std::string backend(backend_of(name));
-    Backend& first = backend == own_->name() ? *own_ : named(backend);  // never slowed
+    Backend& first = backend == own_->name() ? *own_ : named(backend);
     by_name_[name] = twins_.emplace_back(std::make_unique<TwinBackend>(first, name)).get();
   }
 }

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "harness/backends/reference.h"
-#include "harness/backends/slowed.h"
 #include "harness/backends/tutti/backend.h"
 #include "harness/backends/twin.h"
 #include "harness/measure/host.h"
@@ -79,7 +78,6 @@ class Systems {
 
   [[nodiscard]] const std::map<std::string, Backend*>& by_name() const { return by_name_; }
   [[nodiscard]] Backend& named(const std::string& name) const { return *by_name_.at(name); }
-  /// As it is, even where --slow-down makes the one called by its name slower.
   [[nodiscard]] OwnBackend& own() { return *own_; }
 
   /// For a case, of the kind that its system has (memory_kind_of).
@@ -113,7 +111,6 @@ class Systems {
   std::unique_ptr<Domain> own_domain_;  ///< of own_, where that is not domain_
   std::vector<std::unique_ptr<Device>> devices_;  ///< of own_, where its ranks are thread blocks
   std::unique_ptr<OwnBackend> own_;
-  std::optional<SlowedBackend> slowed_;
   std::vector<std::unique_ptr<ReferenceBackend>> references_;
   std::vector<std::unique_ptr<TwinBackend>> twins_;
   std::map<std::string, Backend*> by_name_;

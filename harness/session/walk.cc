@@ -241,10 +241,7 @@ Status SessionWalk::replay_trace(const MeasureTask& task) {
 
 Status SessionWalk::try_faults(const FaultsTask& task, const Case& one) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Fault> faults, parse_faults(task.faults));
-  Sight sight;
-  if (!task.blind.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(sight, sight_without(task.blind));
-  }
+  const Sight sight;
   const bool is_on_gpu = uses_gpus(spec_);
   const MemorySource on_host = [this](const Case& which, std::size_t index) {
     return systems_.own().allocator(which, index);

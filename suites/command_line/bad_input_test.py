@@ -113,8 +113,6 @@ class Values(BadInput):
         for option, value in [("--csv", "rows.csv"), ("--algorithms", "direct"), ("--counts", "ramp"), ("--values", "random")]:
             self.refused("check", "gather_v", "--faults", "all", option, value,
                          names=[option, "has no meaning with --faults", f"leave {option} out"])
-        self.refused("check", "all", "--faults", "all", "--blind", "guard", names=["--blind", "'guard'", "'guards'"])
-        self.refused("check", "all", "--blind", "guards", names=["--blind", "--faults"])
         self.refused("check", "--faults", "all", "soak", names=["--faults", "soak"])
         self.refused("run", "all", "--faults", "all", names=["--faults"])
         self.refused("check", "all_reduce", "--faults", "all", "--dtypes", "float", "--ops", "band",
@@ -236,9 +234,17 @@ class CommandLine(BadInput):
         self.refused("list", "--jsn", names=["'--jsn'", "'--json'"])
         self.refused("run", "-x", names=["'-x'", "`tutti run --help`"])
 
-    def test_a_hidden_option_is_not_blamed_for_another(self):
-        self.refused("run", "--slow-down", "10%", "--qq", names=["'--qq'"])
-        self.refused("run", "--slow-down", "10%", "--csv", names=["--csv needs a value"])
+    def test_what_an_earlier_version_had_says_what_to_write_now(self):
+        for words, now in [(["check", "all", "--faults", "all", "--blind", "guards"], "leave it out"),
+                           (["run", "--slow-down", "10%@1M"], "gate_trials.py"),
+                           (["check", "soak", "--seeds", "8"], "write --seed 1:N"),
+                           (["run", "--expect-ranks", "4"], "write --ranks N"),
+                           (["check", "--expect-hosts=4"], "write --hosts N"),
+                           (["report", "r.json", "--github", "g.json"], "`tutti report RESULT --format github > FILE`"),
+                           (["report", "r.json", "--bencher", "b.json"], "`tutti report RESULT --format bencher > FILE`"),
+                           (["run", "--check", "last"], "'sample'")]:
+            option = next(word.partition("=")[0] for word in words if word.startswith("--") and word != "--faults")
+            self.refused(*words, names=[option, now])
 
     def test_options_of_another_subcommand_are_said_to_be(self):
         self.refused("prove", "all", "--dtypes", "float",
@@ -263,7 +269,7 @@ class CommandLine(BadInput):
 
     def test_a_soak_is_no_exception(self):
         for option, value, names in [("--operations", "0", ["'0'", "1 to 100000000"]), ("--operations", "1x", ["'1x'"]),
-                                     ("--seeds", "0", ["'0'", "1 to 1000000"]), ("--seed", "-1", ["'-1'"]),
+                                     ("--seed", "8:1", ["'8:1'", "1 to 1000000"]), ("--seed", "1:2000000", ["1 to 1000000"]), ("--seed", "-1", ["'-1'"]),
                                      ("--seed", "99999999999999999999", ["0 to 18446744073709551615"]),
                                      ("--ranks", "0", ["--ranks: ", "'0'"]), ("--backends", "opnempi", ["'openmpi'"])]:
             self.refused("check", "soak", option, value, names=[option, *names])

@@ -242,16 +242,6 @@ class Verdicts(Gate):
         self.assertEqual(result.code, expected_code(table.values()), result)
 
 
-    def test_a_record_says_that_it_was_slowed(self):
-        """The option by which the gate is tested reaches the ranks."""
-        for how, words in [({"slowed_by": 0.1, "slowed_bytes": 1 << 20}, ["--slow-down", "10%@1M"]), ({}, [])]:
-            with support.Run("run", "all_reduce", "--sizes", "1M", "--ranks", 2, "--backends", "tutti", "--budget",
-                             "100ms", "--json", "{folder}/record.json", *words) as run:
-                self.assertEqual(run.wait(support.patience(30)).code, OK)
-                own = json.loads(support.read_json(run.path / "record.json")["versions"]["tutti"])
-                self.assertEqual({key: value for key, value in own.items() if key.startswith("slowed")}, how)
-
-
 class AnotherBuild(Gate):
     def test_counters_need_no_time(self):
         """A build that is slower by every clock and says that it moves a byte less: this one has more."""
@@ -470,18 +460,17 @@ class Mistakes(unittest.TestCase):
         self.refused(*base, "--blocks", "7", names=["--blocks", "'7'", "8"])
         self.refused(*base, "--cell-time", "1", names=["--cell-time", "'1'"])
         self.refused(*base, "--ranks", "x", names=["--ranks", "'x'"])
-        self.refused(*base, "--slow-down", "fast", names=["--slow-down", "'fast'"])
         for option in ["--junit", "--summary", "--csv"]:
             self.refused(*base, option, "/nowhere/at/all", names=["/nowhere/at/all", "does not exist"])
             self.refused(*base, option, "/dev/full", names=["cannot write '/dev/full'"])
 
 
-# In the place of tutti: a gate of two cells that finds what the seed and the slow-down tell it to.
+# In the place of tutti: a gate of two cells that finds what the seed and the other build tell it to.
 FAKE = """#!/usr/bin/env python3
 import sys
 words = sys.argv[1:]
 assert words[0] == "gate" and "--suite" in words, words
-seed, is_slowed = int(words[words.index("--seed") + 1]), "--slow-down" in words
+seed, is_slowed = int(words[words.index("--seed") + 1]), words[words.index("--against") + 1].endswith("faster")
 verdict = "slower" if seed in (@CAUGHT@ if is_slowed else @ALARMS@) else "same"
 print("# cell verdict")
 print(f"  all_reduce/64B same")
@@ -550,7 +539,6 @@ class Templates(unittest.TestCase):
 
     def test_options_and_scripts_exist(self):
         help_text = support.run("gate", "--help").out
-        self.assertNotIn("--slow-down", help_text)
         known = set(re.findall(r"--[a-z-]+", help_text))
         names = ["github-actions.yml", "gitlab-ci.yml", "Jenkinsfile"]
         for name in names:

@@ -108,7 +108,7 @@ class OfOthers(Files):
                         continue
                     path = self.file("odd.json", json.dumps({**document, key: other}))
                     with self.subTest(key=key, other=other):
-                        self.refused("report", path, "--github", self.folder / "x.json", names=["odd.json", key])
+                        self.refused("report", path, "--format", "github", names=["odd.json", key])
                         tried += 1
                     if document is self.record:
                         self.refused("compare", path, self.folder / "a.csv", names=["odd.json", key])
@@ -184,11 +184,11 @@ class WithoutTimes(Files):
         empty = {"schema_version": 1, "kind": "gate", "cells": []}
         untimed = {**empty, "cells": [{"cell": "all_reduce", "collective": "all_reduce", "bytes": 8, "verdict": "missing", "this_us": None}]}
         for name, document in [("skipped", skipped), ("empty", empty), ("untimed", untimed)]:
-            path, kept = self.file(f"{name}.json", json.dumps(document)), self.file("kept.json", "of yesterday")
-            for option in ["--github", "--bencher"]:
-                with self.subTest(name, option=option):
-                    self.refused("report", path, option, kept, code=ENVIRONMENT,
-                                 names=[f"{name}.json': nothing was measured: no row of it has a time for {option}"])
+            path, kept = self.file(f"{name}.json", json.dumps(document)), self.file("kept.prom", "of yesterday")
+            for form in ["github", "bencher"]:
+                with self.subTest(name, form=form):
+                    result = self.refused("report", path, "--format", form, "--prometheus", kept, code=ENVIRONMENT,
+                                          names=[f"{name}.json': nothing was measured: no row of it has a time for --format"])
                     self.assertEqual(kept.read_text(), "of yesterday")
 
     def test_exports_of_a_gate_are_its_judged_cells(self):
@@ -197,13 +197,11 @@ class WithoutTimes(Files):
             {"cell": cell, "collective": "all_reduce", "bytes": 64, "verdict": "slower", "ratio": 1.5, "this_us": 3.0,
              "other_us": 2.0, "this_launches": 8},
             {"cell": cell.replace("64B", "8B"), "collective": "all_reduce", "bytes": 8, "verdict": "missing", "this_us": None}]}
-        github, bencher, metrics = (self.folder / name for name in ["g.json", "b.json", "m.prom"])
-        result = support.run("report", self.file("gate.json", json.dumps(gate)), "--github", github, "--bencher", bencher,
-                             "--prometheus", metrics)
-        self.assertEqual(result.code, 0, result)
-        self.assertEqual(json.loads(github.read_text()),
-                         [{"name": cell, "unit": "us", "value": 3.0, "extra": "8 launches, slower"}])
-        self.assertEqual(json.loads(bencher.read_text()), {cell: {"latency": {"value": 3000.0}}})
+        path, metrics = self.file("gate.json", json.dumps(gate)), self.folder / "m.prom"
+        github, bencher = (support.run("report", path, "--format", form, "--prometheus", metrics) for form in ["github", "bencher"])
+        self.assertEqual((github.code, bencher.code), (0, 0), github)
+        self.assertEqual(json.loads(github.out), [{"name": cell, "unit": "us", "value": 3.0, "extra": "8 launches, slower"}])
+        self.assertEqual(json.loads(bencher.out), {cell: {"latency": {"value": 3000.0}}})
         self.assertIn('nranks="2",collective="AllReduce",message_size="64B"', metrics.read_text())
 
 

@@ -136,9 +136,10 @@ class FromFiles(Text):
                 self.ran(support.PROGRAM, "compare", name, name, "--json", "found.json")
                 self.is_plain((self.folder / "found.json").read_bytes())
                 self.ran(support.PROGRAM, "compare", name, "plain.csv", codes=(0, 2, 3))
-                self.ran(support.PROGRAM, "report", name, "--html", "page.html", "--svg", "pictures", "--prometheus", "m.prom",
-                         "--github", "g.json", "--bencher", "b.json")
-                for path in ["page.html", "m.prom", "g.json", "b.json", *(self.folder / "pictures").iterdir()]:
+                self.ran(support.PROGRAM, "report", name, "--html", "page.html", "--svg", "pictures", "--prometheus", "m.prom")
+                for form in ["github", "bencher"]:
+                    self.ran(support.PROGRAM, "report", name, "--format", form)
+                for path in ["page.html", "m.prom", *(self.folder / "pictures").iterdir()]:
                     self.is_plain((self.folder / path).read_bytes())
                 self.ran(support.PROGRAM, "gate", "--baseline", name, "--ranks", "2", codes=(2, 3))
 

@@ -77,7 +77,7 @@ class ByHand(Joined):
         self.assertIn("# measured with hosts _v__:1,_v__-1:1\n", results[0].out)
 
     def test_hosts_of_other_sizes_and_a_check(self):
-        results = self.ends(self.start([1, 2], "check", "all_reduce", "barrier", "broadcast", "--expect-hosts", "2"))
+        results = self.ends(self.start([1, 2], "check", "all_reduce", "barrier", "broadcast", "--hosts", "2"))
         self.assertEqual([result.code for result in results], [0] * 3, results)
         self.assertRegex(results[0].out, r"# check: \d+ cases as processes, \d+ ok, 0 wrong, 0 neither, 0 not run")
 
@@ -239,11 +239,13 @@ class ByHand(Joined):
         self.assertEqual(result.err, f"tutti: rank 1: {why}; waiting for that of this job\ntutti: {why}; rank 0 has written no other within 1 s\n")
 
     def test_others_than_were_expected(self):
-        for words, says in [(["--expect-hosts", "3"], "--expect-hosts 3: the job has 2 hosts"),
-                            (["--expect-ranks", "4"], "--expect-ranks 4: the job has 2 ranks")]:
+        for words, code, says in [(["--hosts", "3"], 3, "--hosts 3: the job has 2 hosts"),
+                                  (["--ranks", "4"], 2, "did you mean --ranks 2?"),
+                                  (["--hosts", "a,b"], 2, "leave it out, or say how many hosts, as --hosts 2")]:
             results = self.ends(self.start([1, 1], "run", "barrier", *words))
-            self.assertEqual([result.code for result in results], [3, 3], results)
+            self.assertEqual([result.code for result in results], [code, code], results)
             self.assertIn(says, results[0].err)
+        self.assertIn("--hosts 2: the job has 1 host\n", support.run("run", "barrier", "--hosts", "2").err)
 
     def test_ranks_that_are_not_numbered_by_hosts_are_told_at_once(self):
         for order in [[0, 2, 1, 3], [0, 2, 3, 1], [0, 3, 1, 2]]:

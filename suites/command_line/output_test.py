@@ -316,7 +316,7 @@ class SlowReader(unittest.TestCase):
     def test_checks(self):
         self.check_run("check", "all_reduce", "broadcast", "--ranks", "2,3", "--csv", "-")
         self.check_run("check", "all_reduce", "--faults", "all", "--ranks", "2")
-        self.check_run("check", "soak", "--ranks", "2", "--operations", "200", "--seeds", "12")
+        self.check_run("check", "soak", "--ranks", "2", "--operations", "200", "--seed", "1:12")
 
     @support.at_night
     def test_processes_of_a_drop_in(self):

@@ -236,10 +236,9 @@ class Exports(Case):
         self.assertGreater(compared, 3)
 
     def test_github_action_benchmark_and_bencher(self):
-        github, bencher = self.folder / "github.json", self.folder / "bencher.json"
-        self.assertEqual(support.run("report", self.csv, "--github", github, "--bencher", bencher).code, 0)
-        listed = {item["name"].split(" under ")[0]: item for item in json.loads(github.read_text())}
-        metrics = {name.split(" under ")[0]: item for name, item in json.loads(bencher.read_text()).items()}
+        github, bencher = (json.loads(support.run("report", self.csv, "--format", form).out) for form in ["github", "bencher"])
+        listed = {item["name"].split(" under ")[0]: item for item in github}
+        metrics = {name.split(" under ")[0]: item for name, item in bencher.items()}
         right = [row for row in self.rows if row["verdict"] == "ok" and row["time_median"]]
         self.assertEqual(set(listed), {row["case"] for row in right})
         for row in right:
@@ -250,7 +249,16 @@ class Exports(Case):
             self.assertIn(", 1 launch", listed[row["case"]]["extra"])  # of this starter, whatever others there are
 
     def test_history_has_none(self):
-        self.refused("report", "--history", self.folder, "--bencher", self.folder / "x.json", names=["--history", "--bencher"])
+        self.refused("report", "--history", self.folder, "--format", "bencher", names=["--history", "--format"])
+
+    def test_formats_have_names(self):
+        self.refused("report", self.csv, "--format", "bensher", names=["--format", "'bensher'", "'bencher'", "github"])
+
+    def test_files_beside_a_format_are_named_on_stderr(self):
+        path = self.folder / "beside.prom"
+        result = support.run("report", self.csv, "--format", "github", "--prometheus", path)
+        self.assertEqual((result.code, result.err), (0, f"{path}\n"), result)
+        json.loads(result.out)
 
 
 class Refused(Case):

@@ -546,7 +546,6 @@ class Options(Sweep):
 
     def test_what_is_verified_can_be_chosen(self):
         for which, checked_on, verdict in (("every", {"every timed", "every further"}, "ok"),
-                                           ("last", {"last timed", "last further"}, "ok"),
                                            ("none", {""}, "unchecked")):
             result, rows = self.sweep("all_reduce", "barrier", "--ranks", "2", "--sizes", "8,64K", "--placement", "out,in",
                                       "--cadence", "streaming", "--check", which, "--budget", "300ms")
@@ -831,7 +830,7 @@ class Lazy(Sweep):
         self.works_now_and_then("lazy_after_one_sample")
 
     def test_who_does_nothing_where_the_input_is_what_it_was_is_wrong(self):
-        self.wrong("lazy_on_old_data", "4K", "--check", "last")
+        self.wrong("lazy_on_old_data", "4K")
         result, _ = self.wrong("lazy_on_old_data", "4K,64K")
         self.assertIn("still hold the poison: they were not written", result.out)  # of 64K some places are poisoned
 

@@ -283,7 +283,7 @@ def trial_run(starter, machines):
 
 
 def trial_check(starter, machines):
-    with Job(starter, machines, "check", "all_reduce", "barrier", "broadcast", "--expect-hosts", "2", "--expect-ranks", "4") as job:
+    with Job(starter, machines, "check", "all_reduce", "barrier", "broadcast", "--hosts", "2", "--ranks", "4") as job:
         code, problems = job.end()
         if code != 0 or not re.search(r"# check: (\d+) cases as processes, \1 ok, 0 wrong, 0 neither, 0 not run", job.text()):
             problems += [f"exit code {code}", job.text()]

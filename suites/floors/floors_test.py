@@ -10,7 +10,7 @@ import unittest
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 ROOTS = ["impl", "harness"]  # each has a floors.h
-ARROW = ["impl", "harness", "suites", "src"]  # each includes itself and those before it
+ARROW = {"impl": 1, "harness": 2, "suites": 3, "src": 3}  # each includes itself and those with a smaller number
 ENDINGS = {".h", ".cc", ".cuh", ".cu"}
 READS_ENVIRONMENT = "impl/bootstrap"
 READS_OWN_VARIABLES = "impl/bindings"  # those that begin with TUTTI_
@@ -150,7 +150,7 @@ def check_includes(tree, root):
             if parts[0] not in ARROW:
                 continue
             if parts[0] != root:
-                if ARROW.index(parts[0]) > ARROW.index(root):
+                if ARROW[parts[0]] >= ARROW[root]:
                     wrong.append(f"{name} includes {included}: {root} includes nothing of {parts[0]}")
                 continue
             other = parts[1] if len(parts) > 2 else None
@@ -161,6 +161,31 @@ def check_includes(tree, root):
             elif floors[other] >= floors[own]:
                 where = "above" if floors[other] > floors[own] else "beside it"
                 wrong.append(f"{name} on floor {floors[own]} includes {included} {where} on floor {floors[other]}")
+    return wrong
+
+
+def arrows_of(floors):
+    """Floors as a page writes them, from the top down: `c -> a, b`."""
+    rows = [sorted(name for name in floors if floors[name] == floor) for floor in sorted(set(floors.values()), reverse=True)]
+    return " -> ".join(", ".join(row) for row in rows)
+
+
+def check_map(tree):
+    """The pages' maps: arrows as the floors are, and a row for each folder that is there."""
+    wrong = []
+    arrows = {"README.md": [ARROW, floors_of(tree, "impl")[0]], "impl/README.md": [floors_of(tree, "impl")[0]]}
+    for page, all_floors in arrows.items():
+        quoted = [" ".join(text.split()) for text in re.findall(r"`([^`]* -> [^`]*)`", (tree / page).read_text())]
+        for text in map(arrows_of, all_floors):
+            if text not in quoted:
+                wrong.append(f"{page} has no arrows `{text}`")
+    for page, ending in {"README.md": "/", "harness/README.md": ""}.items():
+        rows = re.findall(r"(?m)^\| ((?:`[\w/]+`,? ?)+) \|", (tree / page).read_text())
+        named = {name for row in rows for name in re.findall(rf"`(\w+){ending}`", row)}
+        folder = (tree / page).parent
+        there = {path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith((".", "build", "__"))}
+        wrong += [f"{page} names no folder {name}" for name in sorted(there - named)]
+        wrong += [f"{page} names {name}, and there is no such folder" for name in sorted(named - there)]
     return wrong
 
 
@@ -281,6 +306,9 @@ class ThisTree(unittest.TestCase):
         self.assertEqual(transports_in(TREE), ["cuda", "fake", "local", "shm", "tcp", "verbs"])
         self.assertEqual(check_names(TREE, transports_in(TREE)), [])
 
+    def test_the_maps_of_the_pages_are_the_tree(self):
+        self.assertEqual(check_map(TREE), [])
+
     def test_nobody_else_names_a_backend(self):
         self.assertEqual(check_names(TREE, BACKENDS), [])
 
@@ -351,6 +379,18 @@ class MadeUpTrees(unittest.TestCase):
                           "impl/roof/c.cc includes suites/a.h: impl includes nothing of suites"])
         self.assertEqual(check_includes(tree, "harness"),
                          ["harness/base/a.h includes src/a.h: harness includes nothing of src"])
+
+    def test_a_map_that_is_not_the_tree(self):
+        maps = {"README.md": "`src, suites -> harness -> impl` `roof -> left, right ->\n types`\n| `harness/` | |\n| `impl/` | |\n",
+                "impl/README.md": "`roof -> left, right -> types`\n", "harness/README.md": "| `base` `top` | |\n",
+                "harness/base/a.h": "", "harness/top/a.h": ""}
+        self.assertEqual(check_map(self.tree(maps)), [])
+        wrong = {"README.md": maps["README.md"].replace("suites -> harness", "harness -> suites").replace("`impl/`", "`attic/`"),
+                 "impl/README.md": "`roof -> types`\n", "harness/cellar/a.h": ""}
+        self.assertEqual(check_map(self.tree({**maps, **wrong})), [
+            "README.md has no arrows `src, suites -> harness -> impl`", "impl/README.md has no arrows `roof -> left, right -> types`",
+            "README.md names no folder impl", "README.md names attic, and there is no such folder",
+            "harness/README.md names no folder cellar"])
 
     def test_a_folder_on_no_floor(self):
         tree = self.tree({"impl/attic/a.cc": "", "impl/roof/c.cc": '#include "impl/attic/a.h"\n'})

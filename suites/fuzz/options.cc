@@ -4,11 +4,9 @@
 
 #include <fmt/ranges.h>
 
-#include "harness/backends/slowed.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/sweep.h"
 #include "harness/faults/fault.h"
-#include "harness/verify/sight.h"
 #include "suites/fuzz/targets.h"
 
 namespace tutti::fuzz {
@@ -100,9 +98,7 @@ constexpr std::array kOptions{
     Option{"cache", there_and_back<CacheState, parse_cache_state>},
     Option{"launches", there_and_back<int, parse_launches>},
     Option{"duration", there_and_back<std::chrono::nanoseconds, parse_duration>},
-    Option{"slow-down", there<parse_slow_down>},
     Option{"faults", there_and_back<std::vector<Fault>, parse_faults>},
-    Option{"blind", there<sight_without>},
 };
 
 }  // namespace

@@ -47,8 +47,8 @@ std::vector<TrialResult> results_of(const Case& what, std::span<const Fault> fau
                                                               {.after_bind = PlanBreaker::hook(breaker)}));
     Injector injector(*own, host.ranks(), breaker);
     for (const Fault fault : faults) {
-      const auto memory = [&own](const Case& which, std::size_t index) { return own->allocator(which, index); };
-      const TrialPlace place{.host = host, .own = *own, .injector = injector, .sight = sight, .memory = memory};
+      const auto source = [&own](const Case& which, std::size_t index) { return own->allocator(which, index); };
+      const TrialPlace place{.host = host, .own = *own, .injector = injector, .sight = sight, .memory = source};
       TUTTI_ASSIGN_OR_RETURN(TrialResult result, try_fault(place, what, fault, seed));
       if (host.index() == 0) results.push_back(std::move(result));
     }
@@ -180,15 +180,6 @@ TEST(TrialOfParts, AWrongRootOfBlocksThatLieInAnyOrderIsNamed) {
   ASSERT_EQ(results.size(), 1U);
   EXPECT_EQ(results[0].outcome, TrialOutcome::caught);
   EXPECT_THAT(results[0].text, HasSubstr("it holds the result, as if this rank were the root")) << results[0].case_id;
-}
-
-TEST(Parts, AreLeftOutByNameAndAnUnknownOneNamesTheNearest) {
-  const auto sight = sight_without("guards,afterwards");
-  ASSERT_TRUE(sight.is_ok());
-  EXPECT_TRUE(sight.value().outputs && sight.value().inputs);
-  EXPECT_FALSE(sight.value().guards || sight.value().afterwards);
-  EXPECT_THAT(std::string(sight_without("guard").status().message()),
-              HasSubstr("unknown part of the verifier 'guard': did you mean 'guards'?"));
 }
 
 TEST(Faults, AreParsedByNameAndAnUnknownOneNamesTheNearest) {

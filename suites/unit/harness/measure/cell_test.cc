@@ -109,26 +109,10 @@ TEST(Cell, CanVerifyEverySample) {
   EXPECT_EQ(measure([](int) { return true; }, Checking::every).verdict, Verdict::ok);
 }
 
-TEST(Cell, CanVerifyTheLastSampleOfEachBlockOnly) {
-  EXPECT_EQ(measure([](int) { return true; }, Checking::last).verdict, Verdict::ok);
-  int calls = 0;
-  const auto counted = [&](int number) {
-    calls = number + 1;
-    return number < 30;  // one block, and part of the second
-  };
-  const Row lazy = measure(counted, Checking::last);
-  EXPECT_EQ(lazy.verdict, Verdict::wrong);
-  EXPECT_EQ(lazy.checked_on, "last timed");
-  EXPECT_EQ(*lazy.wrong % (2 * 200), 0) << "of each such call all elements of both ranks are wrong";
-  const std::int64_t blocks = calls / 15;  // of no fewer samples, but where time ended one
-  EXPECT_GT(*lazy.wrong, 2 * 200) << "of samples too, not only of the call after them";
-  EXPECT_LE(*lazy.wrong, 2 * 200 * (blocks + 2)) << "and of no other sample";
-}
-
 TEST(Cell, JudgesEverySampleOfABarrierUnlessNothingIsToBeVerified) {
   const BoardMemory memory(kCellRanks);
   Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kCellRanks, .ranks = {0, 1}});
-  for (const Checking checking : {Checking::every, Checking::sample, Checking::last, Checking::none}) {
+  for (const Checking checking : {Checking::every, Checking::sample, Checking::none}) {
     LazyBackend backend([](int) { return false; });  // nobody waits for the rank that comes late
     Case one;
     one.backend = backend.name();

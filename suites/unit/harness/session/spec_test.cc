@@ -28,7 +28,6 @@ void change(std::vector<std::string>& value) { value = {"openmpi", "my-mpi_2"}; 
 void change(std::vector<std::int64_t>& value) { value = {0, 123456789012}; }
 void change(std::chrono::nanoseconds& value) { value = std::chrono::nanoseconds(1234567891); }
 void change(RanksAs& value) { value = RanksAs::tasks; }
-void change(SlowDown& value) { value = {.share = 0.1, .bytes = 1 << 20}; }
 void change(Conditions& value) { value.sync = Synchronisation::library; }
 void change(std::vector<std::vector<Case>>& value) {
   value = {{case_of(kReduce), case_of(kBarrier)}, {}, {case_of(kBroadcast)}};
@@ -68,7 +67,6 @@ TEST(SessionSpec, EveryFieldSurvivesItsText) {
   expect_fields_survive<FaultsTask>();
   expect_fields_survive<TrainTask>();
   expect_survives(SessionSpec(), "as usual");
-  expect_survives({.task = MeasureTask{.slow_down = SlowDown{.share = 0.1}}}, "of every size");
 }
 
 TEST(SessionSpec, EveryConditionSurvivesItsText) {
