@@ -3,9 +3,9 @@
 // (suites/floors) reads these lines.
 //   floor 1: statistics, machine, text
 //   floor 2: cases
-//   floor 3: verify, record
+//   floor 3: verify, record, process, board
 //   floor 4: backends, launch
-//   floor 5: measure
+//   floor 5: measure, hosts
 //   floor 6: faults, soak, explain, train, gate
 //   floor 7: session
 //   floor 8: report, doctor
@@ -24,7 +24,10 @@ namespace cases {}
 namespace verify {}
 namespace record {}
 namespace backends {}
+namespace process {}
+namespace board {}
 namespace launch {}
+namespace hosts {}
 namespace measure {}
 namespace faults {}
 namespace soak {}
@@ -41,7 +44,10 @@ using namespace cases;
 using namespace verify;
 using namespace record;
 using namespace backends;
+using namespace process;
+using namespace board;
 using namespace launch;
+using namespace hosts;
 using namespace measure;
 using namespace faults;
 using namespace soak;

@@ -144,7 +144,7 @@ class TrialMessages final : public harness::Listener {
 };
 
 int run_trials(const SessionSpec& spec, const Reach& reach, TrialMessages& messages) {
-  const auto outcome = harness::launch_job(job_of(spec, {}, reach), messages);
+  const auto outcome = harness::launch_placed(job_of(spec, {}, reach), messages);
   if (!outcome.is_ok()) return complain(outcome.status());
   const int code = exit_code_of(outcome.value());
   if (code == exit_ok) return messages.failure().is_ok() ? exit_ok : complain(messages.failure());

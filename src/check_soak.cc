@@ -139,14 +139,14 @@ int soak_once(const SessionSpec& spec, const Settings& settings, Progress& progr
       spec.references.empty() ? Result<Starter>(Starter()) : starter_of(spec.references.front());
   if (!starter.is_ok()) return complain(starter.status());
   const Traces before = Traces::now();
-  harness::Job job = job_of(spec, starter.value(), reach);
+  harness::PlacedJob job = job_of(spec, starter.value(), reach);
   if (reach.joined != nullptr) {
     job.tell = [&progress](const Status& why) {
       progress.clear();
       complain(why);
     };
   }
-  const auto outcome = harness::launch_job(job, messages);
+  const auto outcome = harness::launch_placed(job, messages);
   progress.clear();
   if (!outcome.is_ok()) return complain(outcome.status());
   int code = exit_ok;

@@ -9,7 +9,7 @@
 #include "harness/backends/loader.h"
 #include "harness/doctor/diagnosis.h"
 #include "harness/doctor/hosts_diagnosis.h"
-#include "harness/launch/spawn.h"
+#include "harness/process/spawn.h"
 #include "harness/text/streams.h"
 #include "impl/tcp/interface.h"
 #include "impl/types/host_list.h"

@@ -12,7 +12,7 @@
 #include "harness/gate/forecast.h"
 #include "harness/gate/program_run.h"
 #include "harness/gate/report.h"
-#include "harness/launch/spawn.h"
+#include "harness/process/spawn.h"
 #include "harness/record/csv.h"
 #include "harness/text/counted.h"
 #include "harness/text/file.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/launch/interrupts.h"
+#include "harness/process/interrupts.h"
 #include "src/gate_plan.h"
 
 namespace tutti::program {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti host`: what a launcher has on each machine of a job on several. Hidden: an agent such as ssh starts it.
-#include "harness/launch/machine.h"
+#include "harness/hosts/machine.h"
 #include "harness/session/session.h"
 #include "src/program.h"
 #include "src/usage.h"

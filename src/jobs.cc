@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/board/binding.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/transports.h"
-#include "harness/launch/binding.h"
 #include "harness/launch/launch.h"
 #include "harness/launch/limits.h"
 #include "harness/machine/machine.h"
@@ -189,9 +189,9 @@ void complain_behind_progress(const Status& why) {
 }
 
 Ended run_job(const SessionSpec& spec, const Starter& starter, const JobsRequest& request, Messages& messages) {
-  harness::Job job = job_of(spec, starter, request.reach);
+  harness::PlacedJob job = job_of(spec, starter, request.reach);
   if (request.reach.joined != nullptr) job.tell = complain_behind_progress;
-  const auto outcome = harness::launch_job(job, messages);
+  const auto outcome = harness::launch_placed(job, messages);
   if (!outcome.is_ok()) {
     return is_of_command(job, outcome.status()) ? without_references(spec, outcome.status())
                                                 : Ended{.code = complain(outcome.status())};
@@ -307,8 +307,8 @@ constexpr std::chrono::milliseconds kLeastToStart{20000};  // for a start comman
 
 }  // namespace
 
-harness::Job job_of(const SessionSpec& spec, const Starter& starter, const Reach& reach) {
-  harness::Job job;
+harness::PlacedJob job_of(const SessionSpec& spec, const Starter& starter, const Reach& reach) {
+  harness::PlacedJob job;
   job.ranks = spec.ranks;
   job.ranks_as = spec.ranks_as;
   job.start = starter.command;

@@ -12,8 +12,8 @@
 
 #include "harness/cases/case.h"
 #include "harness/cases/expand.h"
+#include "harness/hosts/placed_job.h"
 #include "harness/launch/announcement.h"
-#include "harness/launch/job.h"
 #include "harness/record/record.h"
 #include "harness/report/failed_job.h"
 #include "harness/session/session.h"
@@ -60,8 +60,8 @@ struct JobsListener {
 };
 
 /// The job of a session; all its references have this starter.
-[[nodiscard]] harness::Job job_of(const harness::SessionSpec& spec, const Starter& starter = {},
-                                  const Reach& reach = {});
+[[nodiscard]] harness::PlacedJob job_of(const harness::SessionSpec& spec, const Starter& starter = {},
+                                        const Reach& reach = {});
 /// Who starts the ranks of these cells, in the order in which they are measured: the own spawn where no reference needs
 /// another one, and whoever has started a job that this process joined. Each runs all own cases and those of its
 /// references. Errors: those of starter_of.

@@ -12,10 +12,11 @@
 #include <fmt/format.h>
 
 #include "harness/cases/transports.h"
+#include "harness/hosts/joined_hosts.h"
+#include "harness/hosts/machine.h"
 #include "harness/launch/announcement.h"
-#include "harness/launch/joined_hosts.h"
-#include "harness/launch/machine.h"
-#include "harness/launch/starter.h"
+#include "harness/launch/control_name.h"
+#include "harness/process/starter.h"
 #include "harness/text/streams.h"
 #include "impl/bootstrap/init.h"
 #include "impl/bootstrap/rendezvous.h"

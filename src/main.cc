@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/launch/starter.h"
+#include "harness/process/starter.h"
 #include "harness/text/streams.h"
 #include "impl/bootstrap/rendezvous.h"
 #include "impl/types/names.h"
@@ -23,7 +23,8 @@ namespace {
 /// and ends with its starter. The exit code, 0 where it may go on.
 int refuse_job(const CLI::App& program) {
   bool starts_ranks = false;
-  for (const char* command : {"run", "check", "explain", "train", "gate"}) starts_ranks |= program.got_subcommand(command);
+  for (const char* command : {"run", "check", "explain", "train", "gate"})
+    starts_ranks |= program.got_subcommand(command);
   if (!starts_ranks) return exit_ok;
   const auto world = world_from_environment();
   const bool joins = program.got_subcommand("run") || program.got_subcommand("check");

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "harness/launch/waits.h"
 #include "harness/machine/allowed_cores.h"
+#include "harness/process/waits.h"
 #include "harness/text/redaction.h"
 #include "harness/text/streams.h"
 #include "impl/bootstrap/control.h"

@@ -19,8 +19,8 @@
 #include <fmt/ranges.h>
 
 #include "harness/cases/expand.h"
-#include "harness/launch/interrupts.h"
 #include "harness/machine/allowed_cores.h"
+#include "harness/process/interrupts.h"
 #include "harness/text/counted.h"
 #include "harness/text/streams.h"
 #include "impl/algorithms/algorithm.h"

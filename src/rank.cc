@@ -2,7 +2,7 @@
 // `tutti rank`: what the launcher starts, once per rank or once for all ranks of a process. Hidden: people never call
 // it.
 #include "harness/launch/rank_link.h"
-#include "harness/launch/starter.h"
+#include "harness/process/starter.h"
 #include "harness/session/session.h"
 #include "impl/bootstrap/rendezvous.h"
 #include "src/program.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/launch/start_command.h"
+#include "harness/process/start_command.h"
 #include "harness/record/record.h"
 #include "impl/types/status.h"
 

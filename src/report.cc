@@ -13,9 +13,9 @@
 #include <fmt/ranges.h>
 
 #include "harness/gate/program_run.h"
-#include "harness/launch/interrupts.h"
-#include "harness/launch/spawn.h"
 #include "harness/machine/clock.h"
+#include "harness/process/interrupts.h"
+#include "harness/process/spawn.h"
 #include "harness/report/bundle.h"
 #include "harness/report/exports.h"
 #include "harness/text/file_place.h"

@@ -13,9 +13,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/board/binding.h"
 #include "harness/cases/expand.h"
 #include "harness/cases/lists.h"
-#include "harness/launch/binding.h"
 #include "harness/machine/allowed_cores.h"
 #include "harness/machine/clock.h"
 #include "harness/machine/machine.h"

@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/doctor/diagnosis.h"
-#include "harness/launch/waits.h"
 #include "harness/machine/clock.h"
 #include "harness/machine/tree.h"
+#include "harness/process/waits.h"
 #include "harness/text/json_reader.h"
 #include "impl/tcp/interface.h"
 #include "impl/tcp/socket.h"

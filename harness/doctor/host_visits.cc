@@ -19,10 +19,10 @@
 #include <fmt/format.h>
 
 #include "harness/doctor/host_answers.h"
-#include "harness/launch/agent.h"
-#include "harness/launch/spawn.h"
-#include "harness/launch/waits.h"
 #include "harness/machine/clock.h"
+#include "harness/process/agent.h"
+#include "harness/process/spawn.h"
+#include "harness/process/waits.h"
 #include "impl/tcp/interface.h"
 #include "impl/types/descriptor.h"
 #include "impl/types/names.h"

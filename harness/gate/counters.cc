@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "harness/board/binding.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/transports.h"
-#include "harness/launch/binding.h"
 #include "harness/record/record.h"
 #include "harness/text/json_reader.h"
 #include "harness/text/json_writer.h"

@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include "harness/backends/tutti/backend.h"
+#include "harness/board/board.h"
 #include "harness/gate/allocations.h"
-#include "harness/launch/board.h"
-#include "harness/launch/waits.h"
 #include "harness/machine/clock.h"
 #include "harness/measure/variant.h"
+#include "harness/process/waits.h"
 #include "impl/transports/transport.h"
 
 namespace tutti::harness::gate {

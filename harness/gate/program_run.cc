@@ -12,9 +12,9 @@
 
 #include <fmt/ranges.h>
 
-#include "harness/launch/processes.h"
-#include "harness/launch/spawn.h"
-#include "harness/launch/waits.h"
+#include "harness/process/processes.h"
+#include "harness/process/spawn.h"
+#include "harness/process/waits.h"
 #include "harness/record/csv_reader.h"
 #include "impl/types/descriptor.h"
 

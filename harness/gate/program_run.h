@@ -10,7 +10,7 @@
 #include <sys/types.h>
 #include <vector>
 
-#include "harness/launch/interrupts.h"
+#include "harness/process/interrupts.h"
 #include "harness/record/record.h"
 #include "impl/types/status.h"
 

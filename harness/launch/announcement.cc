@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <poll.h>
-#include <random>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <system_error>
@@ -15,7 +14,8 @@
 #include <fmt/format.h>
 
 #include "harness/launch/connections.h"
-#include "harness/launch/waits.h"
+#include "harness/launch/control_name.h"
+#include "harness/process/waits.h"
 #include "impl/bootstrap/control.h"
 
 namespace tutti::harness::launch {
@@ -27,11 +27,6 @@ constexpr const char* kAnnounced = "control";  // type of the one frame, whose t
 constexpr auto kWithoutFiles = 50ms;           // from one try to the next while no file can be opened
 
 }  // namespace
-
-std::string draw_control_name() {
-  std::random_device random;
-  return fmt::format("tutti-{}-{}-{:08x}{:08x}", ::getuid(), ::getpid(), random(), random());
-}
 
 Result<std::unique_ptr<Announcement>> Announcement::make(const std::string& name, int ranks) {
   std::unique_ptr<Announcement> one(new Announcement);

@@ -15,9 +15,6 @@
 
 namespace tutti::harness::launch {
 
-/// A name for a control socket, which no other process can guess.
-[[nodiscard]] std::string draw_control_name();
-
 class Announcement {
  public:
   /// Begins to announce a control socket for `ranks` ranks at `name`, in a thread of its own. Errors: unavailable if a

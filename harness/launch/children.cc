@@ -8,11 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/launch/agent.h"
-#include "harness/launch/processes.h"
-#include "harness/launch/spawn.h"
-#include "harness/launch/waits.h"
 #include "harness/machine/allowed_cores.h"
+#include "harness/process/agent.h"
+#include "harness/process/processes.h"
+#include "harness/process/spawn.h"
+#include "harness/process/waits.h"
 
 namespace tutti::harness::launch {
 namespace {

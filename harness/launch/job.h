@@ -15,38 +15,21 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/board/rank_standing.h"
 #include "harness/cases/ranks_as.h"
-#include "harness/launch/joined_hosts.h"
-#include "harness/launch/rank_standing.h"
-#include "harness/launch/start_command.h"
+#include "harness/process/start_command.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::launch {
 
 class RankStarter;
 
-/// One machine of a job on several.
-struct JobHost {
-  std::string name;              ///< as the agent takes it
-  int ranks = 1;                 ///< that run there: those after the ranks of the machines before
-  std::size_t domain_bytes = 0;  ///< memory that they share
-};
-
-/// What a machine of such a job says of itself.
+/// What a machine of a job on several says of itself.
 struct JobMachine {
-  std::string host;         ///< JobHost's name
+  std::string host;         ///< as the job names it
   std::string name;         ///< its own
   std::string description;  ///< describe_machine() of there, as JSON text
   std::string fingerprint;
-};
-
-struct JobAcross {
-  std::vector<JobHost> hosts;
-  std::string agent = "ssh";  ///< started as `AGENT HOST COMMAND...`
-  std::string interface;      ///< see find_interface; empty: of the route to the first other machine
-  std::string build;          ///< what all machines must have
-  /// Of a job that somebody else has started: the machines come by themselves. It serves one job.
-  std::shared_ptr<JoinedHosts> joined = nullptr;
 };
 
 struct Job {
@@ -54,13 +37,12 @@ struct Job {
   RanksAs ranks_as = RanksAs::processes;  ///< threads, tasks: one child process, which says hello as rank 0
   /// Starts the ranks, which must be processes, in place of the own spawn.
   std::optional<StartCommand> start = {};
-  RankStarter* starter = nullptr;        ///< null: Children, on this machine
-  std::optional<JobAcross> across = {};  ///< the ranks are on these machines; then they are processes
-  int first_rank = 0;                    ///< of those that are started, where other machines have the rest
-  int ranks_here = 0;                    ///< and how many they are; 0: all
-  bool awaits_others = false;            ///< somebody else starts the other ranks, and they come by themselves
-  std::string control = {};              ///< where ranks look for this process; empty: a name is drawn
-  int control_socket = -1;               ///< that listens there already, if it does
+  RankStarter* starter = nullptr;  ///< null: Children, on this machine
+  int first_rank = 0;              ///< of those that are started, where other machines have the rest
+  int ranks_here = 0;              ///< and how many they are; 0: all
+  bool awaits_others = false;      ///< somebody else starts the other ranks, and they come by themselves
+  std::string control = {};        ///< where ranks look for this process; empty: a name is drawn
+  int control_socket = -1;         ///< that listens there already, if it does
   /// Of ranks that somebody else has started: is called with a failure before any of them ends. Who has started them
   /// may end all processes, this one too, as soon as one has ended.
   std::function<void(const Status&)> tell = {};

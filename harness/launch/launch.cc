@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One loop. It waits a tick for a connection, a child or a signal, and collects findings. It ends the job once one
+// A step takes what has come from a connection, a child or a signal, and collects findings. The job ends once a finding
 // explains enough, or once every rank said bye and is gone.
 #include "harness/launch/launch.h"
 
 #include <cstdlib>
 #include <poll.h>
 
-#include "harness/launch/announcement.h"
-#include "harness/launch/hosts_starter.h"
+#include "harness/launch/control_name.h"
 #include "harness/launch/limits.h"
 #include "harness/launch/running_job.h"
-#include "harness/text/redaction.h"
 
 namespace tutti::harness::launch {
 namespace {
@@ -49,7 +47,7 @@ Status RunningJob::start() {
   }
   const int expected = static_cast<int>(members_.size());
   // Of a job on several machines each machine listens for its own ranks.
-  const bool is_drawn = job_.control.empty() || job_.across.has_value();
+  const bool is_drawn = job_.control.empty() || children_.spans_hosts();
   const std::string name = is_drawn ? draw_control_name() : job_.control;
   const int socket = is_drawn ? -1 : job_.control_socket;
   const auto welcome = [this, expected](int rank) {
@@ -63,26 +61,21 @@ Status RunningJob::start() {
   return children_.start(job_, name, directory_.path(), log_.descriptor());
 }
 
-Outcome RunningJob::run() {
-  for (;;) {
-    wait();
-    children_.reap();  // before reading: whatever a dead child sent is then read before its death is weighed
-    connections_.service(*this);
-    children_.service(*this, *board_);
-    weigh();
-    if (is_decided()) return conclude();
-    if (!finding_ && all_said_bye() && children_.have_all_exited()) return conclude();
-  }
-}
-
-void RunningJob::wait() {
-  std::vector<pollfd> set = {{interrupts_.descriptor(), POLLIN, 0}};
-  if (interrupts_.signal() != 0) set.clear();
+std::chrono::milliseconds RunningJob::add_to(std::vector<pollfd>& set) const {
+  if (interrupts_.signal() == 0) set.push_back({interrupts_.descriptor(), POLLIN, 0});
   connections_.add_to(set);
   children_.add_to(set);
-  auto tick = all_said_hello() ? kTick : kConnectTick;
-  if (finding_ || last_bye_) tick = kEndTick;
-  ::poll(set.data(), set.size(), static_cast<int>(tick.count()));
+  if (finding_ || last_bye_) return kEndTick;
+  return all_said_hello() ? kTick : kConnectTick;
+}
+
+std::optional<Outcome> RunningJob::step() {
+  children_.reap();  // before reading: whatever a dead child sent is then read before its death is weighed
+  connections_.service(*this);
+  children_.service(*this, *board_);
+  weigh();
+  const bool has_finished = !finding_ && all_said_bye() && children_.have_all_exited();
+  return is_decided() || has_finished ? std::optional(conclude()) : std::nullopt;
 }
 
 void RunningJob::on_hello(int rank, pid_t pid) {
@@ -214,18 +207,6 @@ Status check(const Job& job) {
   if (job.start && job.ranks_as != RanksAs::processes) {
     return error(Code::invalid_argument, "'{}' starts ranks as processes only", job.start->words.front());
   }
-  if (job.across && job.ranks_as != RanksAs::processes) {
-    return error(Code::invalid_argument, "ranks on several machines are processes");
-  }
-  if (job.across && job.start && job.start->across.empty()) {
-    return error(Code::unavailable, "'{}' starts ranks on one machine only: leave its backend out",
-                 job.start->words.front());
-  }
-  if (job.across && job.start && job.across->agent.find(' ') != std::string::npos &&
-      std::ranges::find(job.start->across, kAgentProgram) != job.start->across.end()) {
-    return error(Code::unavailable, "--agent '{}': '{}' takes an agent of one word: name a script that has the others",
-                 without_arguments(job.across->agent), job.start->words.front());
-  }
   if (job.timeout <= 0ms) return error(Code::invalid_argument, "a timeout of {} ms; at least 1", job.timeout.count());
   return Status();
 }
@@ -235,12 +216,14 @@ Status check(const Job& job) {
 Result<Outcome> launch_job(const Job& job, Listener& listener) {
   TUTTI_RETURN_IF_ERROR(check(job));
   TUTTI_RETURN_IF_ERROR(prepare_limits(needs_of(job)));
-  Job with_starter = job;
-  std::optional<HostsStarter> hosts;
-  if (job.across) with_starter.starter = &hosts.emplace(*job.across);
-  RunningJob running(with_starter, listener);
+  RunningJob running(job, listener);
   TUTTI_RETURN_IF_ERROR(running.start());
-  return running.run();
+  for (;;) {
+    std::vector<pollfd> set;
+    const auto most = running.add_to(set);
+    ::poll(set.data(), set.size(), static_cast<int>(most.count()));
+    if (auto outcome = running.step()) return *std::move(outcome);
+  }
 }
 
 }  // namespace tutti::harness::launch

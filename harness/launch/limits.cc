@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "harness/launch/processes.h"
+#include "harness/process/processes.h"
 
 namespace tutti::harness::launch {
 namespace {

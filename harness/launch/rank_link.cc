@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "harness/launch/connections.h"
-#include "harness/launch/joined_hosts.h"
-#include "harness/launch/processes.h"
-#include "harness/launch/start_command.h"
-#include "harness/launch/waits.h"
+#include "harness/launch/control_name.h"
+#include "harness/process/processes.h"
+#include "harness/process/start_command.h"
+#include "harness/process/waits.h"
 #include "harness/text/streams.h"
 #include "impl/bootstrap/meeting.h"
 #include "impl/bootstrap/rendezvous.h"

@@ -14,10 +14,10 @@
 #include <string>
 #include <string_view>
 
-#include "harness/launch/across.h"
-#include "harness/launch/board.h"
-#include "harness/launch/rank_place.h"
-#include "harness/launch/segment.h"
+#include "harness/board/across.h"
+#include "harness/board/board.h"
+#include "harness/board/rank_place.h"
+#include "harness/board/segment.h"
 #include "impl/bootstrap/control.h"
 
 namespace tutti::harness::launch {

@@ -8,10 +8,10 @@
 #include <sys/types.h>
 #include <vector>
 
-#include "harness/launch/board.h"
+#include "harness/board/board.h"
+#include "harness/board/rank_place.h"
+#include "harness/board/rank_standing.h"
 #include "harness/launch/connections.h"
-#include "harness/launch/rank_place.h"
-#include "harness/launch/rank_standing.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::launch {
@@ -34,6 +34,8 @@ class RankStarter {
   /// Of any rank of the job, before it has started too. Each rank is told its own.
   [[nodiscard]] virtual RankPlace place_of(int rank) const = 0;
 
+  /// Whether the ranks are on several hosts, each of which listens for its own ranks.
+  [[nodiscard]] virtual bool spans_hosts() const { return false; }
   /// Of a job on several machines: the name of the one that a rank is on. Empty: there is one.
   [[nodiscard]] virtual std::string host_name(int /*rank*/) const { return {}; }
   /// The state of a rank's process (ProcessInfo), where it cannot be seen from here; nothing: it can.

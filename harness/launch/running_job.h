@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunningJob: what the launcher knows of a running job from one tick to the next. Its loop is in launch.cc. weigh.cc
+// RunningJob: what the launcher knows of a running job from one tick to the next. Its steps are in launch.cc. weigh.cc
 // tells from deaths, deadlines, the board and states of processes that a job has failed.
 #pragma once
 
@@ -7,20 +7,21 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <poll.h>
 #include <string>
 #include <vector>
 
-#include "harness/launch/board.h"
+#include "harness/board/board.h"
+#include "harness/board/segment.h"
 #include "harness/launch/children.h"
 #include "harness/launch/connections.h"
 #include "harness/launch/finding.h"
-#include "harness/launch/interrupts.h"
 #include "harness/launch/job.h"
 #include "harness/launch/launch_log.h"
-#include "harness/launch/leftovers.h"
-#include "harness/launch/private_directory.h"
-#include "harness/launch/segment.h"
 #include "harness/launch/watch.h"
+#include "harness/process/interrupts.h"
+#include "harness/process/leftovers.h"
+#include "harness/process/private_directory.h"
 
 namespace tutti::harness::launch {
 
@@ -39,8 +40,10 @@ class RunningJob : private Connections::Events {
 
   /// Makes the segments and the socket and starts the processes. Errors: as `launch`.
   Status start();
-  /// The loop, to the end of the job.
-  Outcome run();
+  /// Appends what the next step waits for. Returns how long it may wait at most. Several jobs may share a loop.
+  [[nodiscard]] std::chrono::milliseconds add_to(std::vector<pollfd>& set) const;
+  /// Takes what has come. Returns the outcome once the job is over; then there is no other step.
+  [[nodiscard]] std::optional<Outcome> step();
 
  private:
   struct Member {  ///< what is at the other end of one connection
@@ -59,7 +62,6 @@ class RunningJob : private Connections::Events {
   /// "rank 3 (pid 17)"; of a job on several machines "rank 3 on b (pid 17)".
   [[nodiscard]] std::string who(int rank, pid_t pid) const;
 
-  void wait();
   void weigh();
   void weigh_children();
   void weigh_command(const Child& command);

@@ -7,7 +7,7 @@
 #include <fmt/chrono.h>
 #include <fmt/ranges.h>
 
-#include "harness/launch/processes.h"
+#include "harness/process/processes.h"
 
 namespace tutti::harness::launch {
 namespace {

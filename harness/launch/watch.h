@@ -13,9 +13,9 @@
 #include <string>
 #include <sys/types.h>
 
-#include "harness/launch/board.h"
+#include "harness/board/board.h"
+#include "harness/board/rank_standing.h"
 #include "harness/launch/job.h"
-#include "harness/launch/rank_standing.h"
 
 namespace tutti::harness::launch {
 

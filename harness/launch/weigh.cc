@@ -6,10 +6,10 @@
 
 #include <fmt/ranges.h>
 
-#include "harness/launch/processes.h"
 #include "harness/launch/running_job.h"
 #include "harness/launch/watch.h"
 #include "harness/machine/clock.h"
+#include "harness/process/processes.h"
 
 namespace tutti::harness::launch {
 namespace {
@@ -156,7 +156,8 @@ void RunningJob::weigh_board() {
   const std::vector<RankView> all = views();
   const auto blame = find_culprit(all, patience, [&](std::uint32_t index) { return listener_.case_name(index); });
   if (!blame) return;
-  if (blame->rank < 0 && job_.across && longest_wait(*board_, monotonic_ns()) <= patience + kAcrossPatience) return;
+  if (blame->rank < 0 && children_.spans_hosts() && longest_wait(*board_, monotonic_ns()) <= patience + kAcrossPatience)
+    return;
   Finding finding;
   finding.how = blame->how;
   finding.rank = blame->rank;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "harness/launch/board.h"
+#include "harness/board/board.h"
 #include "harness/measure/host_clock.h"
 #include "impl/types/status.h"
 

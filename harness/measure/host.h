@@ -2,7 +2,7 @@
 // A host is the thread that runs one or more ranks: one rank as process or thread, all ranks as tasks. Measuring and
 // checking are written against class Host. A host never blocks inside a rank: it polls.
 //
-// The hosts of a job agree through the board (harness/launch/board.h), memory that they share, or boards that mirror
+// The hosts of a job agree through the board (harness/board/board.h), memory that they share, or boards that mirror
 // each other (exchange.h). They exchange small records, start together at an announced instant, and probe how long a
 // cache line takes between them.
 #pragma once
@@ -17,8 +17,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "harness/launch/board.h"
-#include "harness/launch/rank_place.h"
+#include "harness/board/board.h"
+#include "harness/board/rank_place.h"
 #include "harness/machine/clock.h"
 #include "harness/measure/exchange.h"
 #include "harness/measure/host_clock.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <sys/uio.h>
 
-#include "harness/launch/host_sockets.h"
+#include "harness/board/host_sockets.h"
 #include "impl/tcp/socket.h"
 
 namespace tutti::harness::measure {

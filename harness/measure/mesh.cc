@@ -11,7 +11,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "harness/launch/host_sockets.h"
+#include "harness/board/host_sockets.h"
 #include "harness/machine/clock.h"
 #include "impl/tcp/meeting.h"
 #include "impl/tcp/socket.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/launch/rank_standing.h"
+#include "harness/board/rank_standing.h"
 
 namespace tutti::harness::report {
 

@@ -11,8 +11,8 @@
 
 #include "harness/backends/reference.h"
 #include "harness/backends/tutti/group.h"
+#include "harness/board/binding.h"
 #include "harness/cases/transports.h"
-#include "harness/launch/binding.h"
 #include "harness/measure/host.h"
 #include "harness/measure/mesh.h"
 #include "harness/measure/order.h"

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/launch/across.h"
-#include "harness/launch/board.h"
-#include "harness/launch/rank_place.h"
-#include "harness/launch/rank_standing.h"
+#include "harness/board/across.h"
+#include "harness/board/board.h"
+#include "harness/board/rank_place.h"
+#include "harness/board/rank_standing.h"
 #include "harness/session/spec.h"
 #include "impl/communicator/diagnosis.h"
 #include "impl/transports/domain.h"
@@ -39,7 +39,7 @@ using Send = std::function<Status(std::string_view type, std::string_view text)>
 /// What a Listener says of the ranks of a job that hangs (harness/launch/job.h): where each communicator stands. Empty
 /// where no rank has told of a wait, or the domain cannot be opened.
 [[nodiscard]] std::vector<RankStanding> standings_of(const SessionSpec& spec, int domain_fd);
-/// What run_machine asks of a machine (harness/launch/machine.h), whose ranks share that memory: of the others nothing
+/// What run_machine asks of a machine (harness/hosts/machine.h), whose ranks share that memory: of the others nothing
 /// is known here. `payload`: the specification as the launcher gave it.
 [[nodiscard]] std::vector<RankStanding> standings_on_machine(const std::string& payload, int machine, int domain_fd);
 /// The same of a domain that is open.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "harness/launch/agent.h"
+#include "harness/process/agent.h"
 #include "impl/bootstrap/init.h"
 #include "impl/types/host_list.h"
 #include "impl/types/host_name.h"
@@ -25,7 +25,7 @@ void hosts_of(const Result<std::vector<NamedHost>>& hosts, std::string_view inpu
   TUTTI_ASSERT(!hosts.value().empty() && hosts.value().size() <= kMostHosts, "{} hosts", hosts.value().size());
   for (const NamedHost& host : hosts.value()) {
     TUTTI_ASSERT(host.slots >= 1 && host.slots <= kMostSlots, "{} slots", host.slots);
-    const auto words = harness::launch::agent_words("agent", host.name);
+    const auto words = harness::process::agent_words("agent", host.name);
     TUTTI_ASSERT(words.is_ok() && words.value().size() == 2, "no agent takes '{}'", host.name);
     check_name(words.value().back(), input);
   }

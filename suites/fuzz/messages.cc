@@ -3,14 +3,14 @@
 #include <array>
 #include <sys/socket.h>
 
+#include "harness/board/across.h"
+#include "harness/board/rank_standing.h"
 #include "harness/doctor/host_look.h"
 #include "harness/faults/trial.h"
 #include "harness/gate/counters.h"
-#include "harness/launch/across.h"
+#include "harness/hosts/frame_stream.h"
+#include "harness/hosts/machine_talk.h"
 #include "harness/launch/children.h"
-#include "harness/launch/frame_stream.h"
-#include "harness/launch/machine_talk.h"
-#include "harness/launch/rank_standing.h"
 #include "harness/session/session.h"
 #include "harness/soak/soak.h"
 #include "impl/bootstrap/control.h"
@@ -33,18 +33,18 @@ void there_and_back_as_json(std::string_view text) {
 
 /// Of what a launcher of several machines and its process on each say to each other.
 void invitation(std::string_view text) {
-  const auto value = harness::launch::invitation_from(text);
+  const auto value = harness::hosts::invitation_from(text);
   if (!value.is_ok()) return check_message(value.status());
   const std::string again = to_line(value.value());
   TUTTI_ASSERT(std::ranges::count(again, '\n') == 1 && again.ends_with('\n'), "it is more than a line: {}", again);
-  TUTTI_ASSERT(to_line(harness::launch::invitation_from(again).value()) == again, "it is printed as {}", again);
+  TUTTI_ASSERT(to_line(harness::hosts::invitation_from(again).value()) == again, "it is printed as {}", again);
 }
 
 void failure(std::string_view words) {
-  const Status status = harness::launch::failure_from_words(words);
+  const Status status = harness::hosts::failure_from_words(words);
   TUTTI_ASSERT(!status.is_ok(), "a failure that is none");
-  const std::string again = harness::launch::to_words(status);
-  TUTTI_ASSERT(harness::launch::to_words(harness::launch::failure_from_words(again)) == again, "as {}", again);
+  const std::string again = harness::hosts::to_words(status);
+  TUTTI_ASSERT(harness::hosts::to_words(harness::hosts::failure_from_words(again)) == again, "as {}", again);
 }
 
 /// The last words of a rank, or of a process of a meeting.
@@ -77,11 +77,11 @@ constexpr std::array kKinds{
     Kind{"soak", there_and_back_as_json<harness::SoakResult, harness::soak_from_json>},
     Kind{"costs", costs},
     Kind{"invitation", invitation},
-    Kind{"hello", there_and_back_as_json<harness::launch::MachineHello, harness::launch::hello_from_json>},
-    Kind{"job", there_and_back_as_json<harness::launch::MachineJob, harness::launch::job_from_json>},
+    Kind{"hello", there_and_back_as_json<harness::hosts::MachineHello, harness::hosts::hello_from_json>},
+    Kind{"job", there_and_back_as_json<harness::hosts::MachineJob, harness::hosts::job_from_json>},
     Kind{"failed", failure},
-    Kind{"standing", there_and_back_as_json<harness::launch::RankStanding, harness::launch::standing_from_json>},
-    Kind{"across", there_and_back_as_json<harness::launch::AcrossPlace, harness::launch::across_from_json>},
+    Kind{"standing", there_and_back_as_json<harness::board::RankStanding, harness::board::standing_from_json>},
+    Kind{"across", there_and_back_as_json<harness::board::AcrossPlace, harness::board::across_from_json>},
     Kind{"progress", there_and_back_as_json<harness::SoakProgress, harness::soak_progress_from_json>},
     Kind{"look", there_and_back_as_json<harness::doctor::HostLook, harness::doctor::look_from_json>},
     Kind{"reaches", there_and_back_as_json<std::vector<harness::doctor::Reach>, harness::doctor::reaches_from_json>},
@@ -120,7 +120,7 @@ Wire wire() {
 /// The same over a connection between machines, which ends with them.
 std::vector<Frame> frames_over_a_stream(const std::vector<Frame>& frames) {
   Wire ends = wire();
-  harness::launch::FrameStream from(std::move(ends.one), {}), to(std::move(ends.other), {});
+  harness::hosts::FrameStream from(std::move(ends.one), {}), to(std::move(ends.other), {});
   std::vector<Frame> come;
   for (const Frame& frame : frames) from.send(frame);
   while (to.is_open()) {
@@ -141,7 +141,7 @@ std::vector<Frame> frames_over_a_stream(const std::vector<Frame>& frames) {
 void frame_in_a_message(std::string_view text, const std::vector<Frame>& frames) {
   Wire ends = wire();
   tcp::SealedStream from(std::move(ends.one), {});
-  harness::launch::FrameStream to(std::move(ends.other), {});
+  harness::hosts::FrameStream to(std::move(ends.other), {});
   from.send(text);
   to.receive();
   const auto next = to.next();

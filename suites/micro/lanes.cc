@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 
 #include "harness/backends/tutti/backend.h"
-#include "harness/launch/binding.h"
+#include "harness/board/binding.h"
 #include "harness/machine/allowed_cores.h"
 #include "harness/measure/cell.h"
 #include "impl/transports/local/domain.h"

@@ -16,7 +16,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/launch/binding.h"
+#include "harness/board/binding.h"
 #include "harness/machine/allowed_cores.h"
 #include "harness/machine/clock.h"
 #include "harness/measure/cell.h"

@@ -12,7 +12,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "harness/launch/joined_job.h"
+#include "harness/hosts/joined_job.h"
 #include "harness/machine/machine.h"
 #include "harness/measure/mesh.h"
 #include "harness/session/session.h"

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/launch/connections.h"
+#include "harness/launch/control_name.h"
 #include "impl/bootstrap/control.h"
 
 namespace tutti::harness::launch {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/launch/finding.h"
-#include "harness/launch/start_command.h"
+#include "harness/process/start_command.h"
 
 namespace tutti::harness::launch {
 namespace {

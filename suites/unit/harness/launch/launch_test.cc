@@ -22,7 +22,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "harness/launch/processes.h"
+#include "harness/process/processes.h"
 
 namespace tutti::harness::launch {
 namespace {

@@ -15,7 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/launch/segment.h"
+#include "harness/board/segment.h"
 
 namespace tutti {
 namespace {

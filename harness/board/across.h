@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank of a job on several machines is told of its machine and of the others.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "harness/floors.h"
+#include "impl/types/descriptor.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness::board {
+
+struct AcrossPlace {
+  std::string interface;         ///< the address at which ranks of this machine listen
+  std::string exchange_address;  ///< where rank 0 awaits the others for the exchange
+  std::string domain_address;    ///< and for the domain
+  std::string key;               ///< of the job, in digits of base 16; to_json leaves it out: it crosses no network
+  int first_on_cores = 0;        ///< ranks of the job that the same kernel runs for machines before this one
+  int ranks_on_cores = 1;        ///< and for all: more than this machine's where several are one
+  std::int64_t lead_ns = 0;      ///< of this machine's clock before the launcher's, to some milliseconds
+};
+
+[[nodiscard]] std::string to_json(const AcrossPlace& place);
+/// Errors: invalid_argument.
+[[nodiscard]] Result<AcrossPlace> across_from_json(std::string_view text);
+
+/// Of rank 0: what listens at the two addresses.
+struct AcrossListeners {
+  Descriptor exchange, domain;
+};
+
+}  // namespace tutti::harness::board

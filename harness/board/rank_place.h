@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "harness/floors.h"
+
+namespace tutti::harness::board {
+
+/// Where a rank runs.
+struct RankPlace {
+  int machine = 0;  ///< the number of its machine in the job
+  int local = 0;    ///< the rank's place among the ranks of that machine
+};
+
+}  // namespace tutti::harness::board

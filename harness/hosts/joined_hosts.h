@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hosts of a job that somebody else has started once per rank: which there are, and what their processes need to
+// become its ranks. Process 0 of the job becomes its launcher. The first process of each other host becomes what a
+// launcher has there (machine.h). The ranks then come to the process of their host, whose name they know.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "harness/floors.h"
+#include "impl/bootstrap/init.h"
+#include "impl/bootstrap/rendezvous.h"
+#include "impl/tcp/secret.h"
+#include "impl/tcp/socket.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness::hosts {
+
+struct JoinedHost {
+  std::string name;
+  int first = 0;  ///< rank
+  int ranks = 1;
+
+  bool operator==(const JoinedHost&) const = default;
+};
+
+struct JoinedHosts {
+  std::vector<JoinedHost> all;
+  tcp::Secret key;         ///< of this job alone
+  std::string interface;   ///< at which this process's host is reached
+  std::string launcher;    ///< where the launcher listens
+  tcp::Listener listener;  ///< of process 0: there
+};
+
+struct HostsMeeting {
+  World world;
+  Init init;
+  tcp::Secret secret;       ///< the lasting one
+  std::uint64_t start = 0;  ///< hash_of_start
+  std::string interface;    ///< see address_of_interface; empty: of the route to process 0, which listens at its name's
+  std::string build;
+  std::string arguments;  ///< what the job is to do
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);
+};
+
+/// Every process of the job calls it. What may be of use before the end goes to stderr at once: another secret, a
+/// stranger where rank 0 should be. Errors: mismatch is what all processes find alike, that one has another build,
+/// other arguments or other numbers than rank 0; that one itself has unavailable. All others are of this process alone:
+/// timeout naming what did not come, unavailable, io, invalid_argument.
+[[nodiscard]] Result<JoinedHosts> meet_hosts(const HostsMeeting& meeting);
+
+}  // namespace tutti::harness::hosts

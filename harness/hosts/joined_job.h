@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job that nobody of ours has started: the processes that mpirun, srun, torchrun or a script has started find each
+// other (impl/bootstrap/meeting.h), share one memory for board and domain, and watch each other. A process alone is
+// such a job too. On several hosts (met_across.h) each has a memory of its own, and a process one rank.
+//
+// As there is no launcher, each process has a thread that sleeps on the connections and looks at the board now and
+// then. Three things end the job for all processes, by name: a process that ends without a word, an operation beyond
+// its deadline, and the end of the starter. Process 0 hears of it first and tells the others.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "harness/board/board.h"
+#include "harness/board/segment.h"
+#include "harness/hosts/frame_stream.h"
+#include "harness/hosts/met_across.h"
+#include "harness/launch/watch.h"
+#include "harness/machine/memory.h"
+#include "harness/process/starter.h"
+#include "impl/bootstrap/meeting.h"
+#include "impl/transports/domain.h"
+#include "impl/transports/transport.h"
+
+namespace tutti::harness::hosts {
+
+struct JoinRequest {
+  World world;
+  int ranks_here = 1;      ///< ranks of every process
+  std::string arguments;   ///< what the job is to do; processes that were told otherwise are no job
+  std::string build = {};  ///< the same on all hosts
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of the meeting and of each operation
+};
+
+struct Participant {
+  pid_t pid = 0;
+  std::string hostname = {};
+  std::vector<int> cores = {};  ///< that it may use
+  MemoryLeft memory = {};       ///< before the meeting
+  std::string kernel = {};      ///< see running_kernel
+};
+
+class JoinedJob {
+ public:
+  /// Errors: those of meet and of prepare_limits; mismatch where the processes' arguments or numbers of ranks differ.
+  [[nodiscard]] static Result<std::unique_ptr<JoinedJob>> join(const JoinRequest& request);
+  ~JoinedJob();
+  JoinedJob(const JoinedJob&) = delete;
+  JoinedJob& operator=(const JoinedJob&) = delete;
+
+  [[nodiscard]] int process() const { return request_.world.process; }
+  [[nodiscard]] const std::vector<Participant>& participants() const { return participants_; }
+  [[nodiscard]] int ranks() const { return request_.world.processes * request_.ranks_here; }
+  [[nodiscard]] int ranks_here() const { return request_.ranks_here; }
+  [[nodiscard]] int first_rank() const { return process() * request_.ranks_here; }  ///< of this process
+  [[nodiscard]] Board board() const;
+  /// The domain of all ranks as this process sees it, of the best transport for them.
+  [[nodiscard]] Result<std::unique_ptr<Domain>> open_domain() const;
+
+  /// Null where all processes are on one host.
+  [[nodiscard]] const MetAcross* across() const { return across_ ? &*across_ : nullptr; }
+  /// By rank; all 0 on one host.
+  [[nodiscard]] std::vector<int> host_of_ranks() const;
+
+  /// All cores that this process and those whose ranks its kernel runs too may use, rising; whether each of them may
+  /// use all; how many ranks they have, and how many of those come before this process's.
+  [[nodiscard]] std::vector<int> cores() const;
+  [[nodiscard]] bool shares_cores() const;
+  [[nodiscard]] int ranks_on_cores() const;
+  [[nodiscard]] int ranks_before_on_cores() const;
+  /// What the process has that has least left: the same in all of them, which may share one control group.
+  [[nodiscard]] MemoryLeft memory_left() const;
+
+  struct Watch {
+    CaseName case_name;
+    /// What is known of each rank besides the board; may be empty.
+    std::function<std::vector<RankStanding>()> standings;
+    /// Called once, in a thread of its own, when the job is lost. It should print and exit, for the ranks of this
+    /// process may never come back.
+    std::function<void(const Status& why)> on_lost;
+  };
+  /// Begins to watch.
+  void watch(Watch watch);
+  /// The last word of a process that has done its ranks, or that gives up: the others then end with its reason. Ends
+  /// the watch.
+  void finish();
+  void fail(const Status& why);
+  /// Whether this process is to tell what ends the job: under mpirun the first of all that ask, elsewhere each. Another
+  /// one waits for a moment, since mpirun ends the first as soon as one has failed.
+  [[nodiscard]] bool is_first_to_tell() const;
+  /// Kills the process that this one has found to be stopped, if a starter has started it, in a job of one host.
+  /// mpiexec of MPICH would wait for it without end. Call it once the failure has been printed.
+  void end_stopped() const;
+
+ private:
+  explicit JoinedJob(const JoinRequest& request) : request_(request) {}
+  [[nodiscard]] bool is_alone() const { return request_.world.processes == 1; }
+  [[nodiscard]] RanksIn ranks_in() const;
+  [[nodiscard]] const Transport& transport() const;
+  [[nodiscard]] DomainShape shape() const;
+  [[nodiscard]] std::size_t board_offset() const;
+  [[nodiscard]] std::size_t told_offset() const;
+  [[nodiscard]] std::size_t memory_bytes() const;
+  Status introduce(const std::vector<Introduction>& all);
+  /// Those of several hosts meet; then those of this host do.
+  Status meet_others(const std::string& text);
+  /// The processes of this host, or all, share one memory.
+  Status meet_here(const World& here, const std::string& text, bool introduces);
+  [[nodiscard]] bool is_on_own_kernel(const Participant& one) const;
+  /// Process 0 of those that share this one's memory.
+  [[nodiscard]] std::size_t first_here() const {
+    return across_ ? static_cast<std::size_t>(request_.world.first_here()) : 0;
+  }
+
+  void watch_until_stopped();
+  /// What has come over the connections; the first reason to end the job.
+  Status listen_to_all();
+  [[nodiscard]] Status look_at_board();
+  void note_stopped(const Blame& blame, std::span<const RankView> views);
+  /// Of a job on several hosts, whose board knows the ranks of this one. Nothing, while another host may know better.
+  [[nodiscard]] Status judge_own_host(std::vector<RankView> views, std::chrono::nanoseconds waited);
+  /// By the late ranks of this host and what other hosts have told of theirs, which rank holds all up.
+  [[nodiscard]] std::string find_far_culprit(std::span<const RankView> views, std::map<int, int> awaited) const;
+  void take_awaited(const std::string& lines);
+  void tell_all(const Frame& frame);
+  [[nodiscard]] std::string name_of(std::size_t process) const;
+  [[nodiscard]] Status under_name_of(std::size_t process, const Status& why) const;
+
+  struct Link {
+    Descriptor socket;        ///< of this host; not open: `stream` is
+    FrameStream stream;       ///< to another host
+    std::size_t process = 0;  ///< at the other end
+    bool passes_on = false;   ///< it names whom what it says concerns
+    FrameReader reader = {};
+    bool has_said_bye = false;
+    [[nodiscard]] bool is_open() const { return socket.is_open() || stream.is_open(); }
+    [[nodiscard]] int descriptor() const { return socket.is_open() ? socket.get() : stream.descriptor(); }
+    /// The next frame, or nothing now. Errors: io.
+    Result<std::optional<Frame>> next();
+  };
+  Status hear(const Link& link, const Frame& frame);
+
+  JoinRequest request_;
+  std::optional<MetAcross> across_;
+  std::vector<Participant> participants_;
+  Descriptor memory_;
+  Mapping mapping_;
+  std::vector<Link> links_;
+  /// Of process 0, of a late rank of another host: for whom it waits, and when that was told.
+  struct Awaited {
+    int peer = -1;
+    std::int64_t told_ns = 0;
+  };
+  std::map<int, Awaited> awaited_elsewhere_;
+  Watch watch_;
+  Starter starter_;
+  std::optional<pid_t> stopped_;  ///< the process that look_at_board has found to be stopped
+  std::mutex sending_;
+  Descriptor stop_;  ///< an eventfd: readable when the watch is to end
+  std::thread watcher_;
+};
+
+}  // namespace tutti::harness::hosts

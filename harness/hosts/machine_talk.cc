@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/hosts/machine_talk.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <system_error>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/text/json_reader.h"
+#include "impl/types/names.h"
+
+namespace tutti::harness::hosts {
+namespace {
+
+using nlohmann::json;
+
+template <class Read>
+auto understand(std::string_view what, std::string_view text, Read read) -> decltype(read(json())) {
+  auto value = read_json(Code::invalid_argument, what, text, read);
+  if (value.is_ok()) return value;
+  return error(Code::invalid_argument, "{} cannot be read: are both machines of the same build? ({})", what,
+               value.status().message());
+}
+
+}  // namespace
+
+std::string to_line(const Invitation& invitation) {
+  return json{{"key", invitation.key},           {"address", invitation.address},
+              {"machine", invitation.machine},   {"interface", invitation.interface},
+              {"control", invitation.control},   {"control_socket", invitation.control_socket},
+              {"backends", invitation.backends}, {"transports", invitation.transports}}
+             .dump(-1, ' ', false, json::error_handler_t::replace) +
+         "\n";
+}
+
+Result<Invitation> invitation_from(std::string_view line) {
+  return understand("the launcher's invitation on stdin", line, [](const json& all) -> Result<Invitation> {
+    Invitation invitation{.key = all.at("key"),
+                          .address = all.at("address"),
+                          .interface = all.at("interface"),
+                          .control = all.at("control"),
+                          .backends = all.at("backends"),
+                          .transports = all.at("transports")};
+    TUTTI_RETURN_IF_ERROR(read_number(all, "machine", invitation.machine, 0));
+    TUTTI_RETURN_IF_ERROR(read_number(all, "control_socket", invitation.control_socket, -1));
+    return invitation;
+  });
+}
+
+std::string to_json(const MachineHello& hello) {
+  return json{{"build", hello.build},
+              {"name", hello.name},
+              {"kernel", hello.kernel},
+              {"cores", hello.cores},
+              {"description", hello.description},
+              {"fingerprint", hello.fingerprint},
+              {"interface", hello.interface},
+              {"exchange_address", hello.exchange_address},
+              {"domain_address", hello.domain_address}}
+      .dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<MachineHello> hello_from_json(std::string_view text) {
+  return understand("what a machine says of itself", text, [](const json& all) -> Result<MachineHello> {
+    MachineHello hello{.build = all.at("build"),
+                       .name = all.at("name"),
+                       .kernel = all.at("kernel"),
+                       .description = all.at("description"),
+                       .fingerprint = all.at("fingerprint"),
+                       .interface = all.at("interface"),
+                       .exchange_address = all.at("exchange_address"),
+                       .domain_address = all.at("domain_address")};
+    TUTTI_RETURN_IF_ERROR(read_number(all, "cores", hello.cores, 1));
+    if (!json::parse(hello.description, nullptr, false).is_object())
+      return error(Code::invalid_argument, "its description is no JSON object");
+    return hello;
+  });
+}
+
+std::string to_json(const MachineJob& job) {
+  return json{{"ranks", job.ranks},
+              {"first", job.first},
+              {"here", job.here},
+              {"started", job.started},
+              {"arguments", job.arguments},
+              {"domain_bytes", job.domain_bytes},
+              {"timeout_ns", job.timeout_ns},
+              {"launcher_ns", job.launcher_ns},
+              {"place", to_json(job.place)}}
+      .dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<MachineJob> job_from_json(std::string_view text) {
+  return understand("the job that the launcher gives", text, [](const json& all) -> Result<MachineJob> {
+    MachineJob job{.arguments = all.at("arguments")};
+    TUTTI_RETURN_IF_ERROR(read_number(all, "ranks", job.ranks, 1));
+    TUTTI_RETURN_IF_ERROR(read_number(all, "first", job.first, 0));
+    TUTTI_RETURN_IF_ERROR(read_number(all, "here", job.here, 1));
+    TUTTI_RETURN_IF_ERROR(read_number(all, "started", job.started, 0));
+    if (job.started > job.here || job.here > job.ranks || job.first > job.ranks - job.here) {
+      return error(Code::invalid_argument, "{} ranks from {} on, of {}, of which {} are started", job.here, job.first,
+                   job.ranks, job.started);
+    }
+    TUTTI_RETURN_IF_ERROR(read_number(all, "domain_bytes", job.domain_bytes));
+    TUTTI_RETURN_IF_ERROR(read_number(all, "timeout_ns", job.timeout_ns, 0));
+    TUTTI_RETURN_IF_ERROR(read_number(all, "launcher_ns", job.launcher_ns));
+    TUTTI_ASSIGN_OR_RETURN(job.place, across_from_json(all.at("place").get<std::string>()));
+    return job;
+  });
+}
+
+std::string to_lines(std::span<const RankReport> reports) {
+  std::string lines;
+  for (const RankReport& one : reports) {
+    lines += fmt::format("{} {} {} {} {} {}\n", one.waited_ns, one.granted_ns, one.operation, one.case_index,
+                         one.activity, one.state);
+  }
+  return lines;
+}
+
+Result<std::vector<RankReport>> reports_from_lines(std::string_view lines, int ranks) {
+  std::vector<RankReport> reports;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    RankReport& one = reports.emplace_back();
+    std::string_view rest = line;
+    const auto take = [&rest](auto& number) {
+      const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+      const bool is_number = failure == std::errc() && number >= 0 && end != rest.data() + rest.size() && *end == ' ';
+      if (is_number) rest.remove_prefix(static_cast<std::size_t>(end - rest.data()) + 1);
+      return is_number;
+    };
+    const bool are_numbers = take(one.waited_ns) && take(one.granted_ns) && take(one.operation) &&
+                             take(one.case_index) && take(one.activity);
+    if (!are_numbers || rest.size() != 1) {
+      return error(Code::invalid_argument, "'{}' is not a rank's five numbers and the state of its process",
+                   shown(line));
+    }
+    one.state = rest.front();
+  }
+  if (reports.size() == static_cast<std::size_t>(ranks)) return reports;
+  return error(Code::invalid_argument, "{} lines of ranks, and it has {} ranks", reports.size(), ranks);
+}
+
+std::string to_words(const Status& failure) {
+  return fmt::format("{} {}", static_cast<int>(failure.code()), failure.message());
+}
+
+Status failure_from_words(std::string_view words) {
+  const std::size_t space = std::min(words.find(' '), words.size());
+  int code = 0;
+  std::from_chars(words.data(), words.data() + space, code);
+  const bool is_code = code > 0 && code <= static_cast<int>(Code::refuted);
+  return Status(is_code ? static_cast<Code>(code) : Code::aborted,
+                std::string(words.substr(std::min(space + 1, words.size()))));
+}
+
+}  // namespace tutti::harness::hosts
