@@ -14,7 +14,7 @@
 
 namespace tutti::program {
 
-/// The one table of exit codes; the README has it in prose.
+/// The one table of exit codes; src/errors.md has it in prose.
 enum Exit : int {
   exit_ok = 0,
   exit_wrong = 1,        ///< a result is wrong, a proof refuted, or a fault missed that was put in on purpose
