@@ -407,7 +407,7 @@ class Joining {
     // A forked child has none of it. The abort line is where the memory begins.
     ::madvise(&seen.abort_line(), bytes_, MADV_DONTFORK);
     parts.descriptor = seen.network() == nullptr ? -1 : seen.network()->descriptor();
-    std::vector<ProcessId> here = plan_.processes;
+    std::vector<ProcessId> here = parts.processes = plan_.processes;
     for (int rank = 0; rank < ranks_; ++rank) {
       if (!is_on_this_host(rank)) here[static_cast<std::size_t>(rank)] = {};
     }

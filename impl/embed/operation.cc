@@ -21,7 +21,7 @@ Operation::~Operation() = default;
 
 bool Operation::look() {
   const auto fail = [&](Status status) {
-    status_ = std::move(status);
+    status_ = world_->parts_->with_process(status);
     return true;
   };
   for (;;) {

@@ -19,9 +19,10 @@ struct World::Parts {
   // These stay as they are, so that anybody may read them.
   int rank = 0;
   int ranks = 1;
-  int cores = 1;       ///< that the ranks of this host may use together
-  int ranks_here = 1;  ///< on this host
-  pid_t owner = 0;     ///< the process that has joined
+  int cores = 1;                     ///< that the ranks of this host may use together
+  int ranks_here = 1;                ///< on this host
+  pid_t owner = 0;                   ///< the process that has joined
+  std::vector<ProcessId> processes;  ///< [rank], each by its own host's numbers
   std::chrono::nanoseconds timeout{};
   Descriptor memory;               ///< until all have joined: its maker's is what the others open
   std::unique_ptr<Domain> domain;  ///< as long as the world, for somebody may sleep at its doorbell
@@ -31,6 +32,8 @@ struct World::Parts {
   std::unique_ptr<Communicator> communicator;  ///< null once this rank has left
   std::optional<Peers> peers;
 
+  /// The same; where ranks are on several hosts, with the pid of the rank that has failed.
+  [[nodiscard]] Status with_process(const Status& status) const;
   [[nodiscard]] bool has_core_for_each() const { return ranks_here <= cores; }
 };
 

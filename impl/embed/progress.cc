@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 #include "impl/embed/parts.h"
 #include "impl/execute/cpu_machine.h"
@@ -28,7 +29,8 @@ constexpr unsigned kPollsBetweenLooks = 64;
 constexpr std::chrono::microseconds kSpin(40);
 constexpr std::chrono::milliseconds kTick(1);
 constexpr timespec kTickWithLinks{.tv_sec = 0, .tv_nsec = 200'000};  // who rings is heard at its end
-constexpr int kQuietTicks = 50;  // after which the helper sleeps for good
+constexpr int kQuietTicks = 50;                                      // after which the helper sleeps for good
+constexpr std::chrono::milliseconds kBetweenWatches(10);
 
 /// Doorbells and the words seen there, as the kernel wants them.
 class Bells {
@@ -62,6 +64,11 @@ class Bells {
 };
 
 std::atomic<Progress*> of_this_process{nullptr};
+
+// Of this thread:
+thread_local int drives_here = 0;              // calls of drive that count
+thread_local bool concludes_here = false;      // what may wait
+thread_local std::uint64_t helps_in_turn = 0;  // 0: it is no helper
 
 }  // namespace
 
@@ -98,6 +105,7 @@ void Progress::attend(Operation& operation) {
     attended_.fetch_add(1);
   }
   begin_helper();
+  if (concludes_here && helps_in_turn != 0) relieve(helps_in_turn);
   const std::lock_guard lock(helper_mutex_);
   helper_wakes_.notify_one();
 }
@@ -132,8 +140,43 @@ void Progress::poll(Operations& over) {
 }
 
 void Progress::conclude(Operations& over) {
-  for (const auto& each : over) each->conclude();
+  if (over.empty() && finished_count_.load() == 0) return;
+  const int drives = std::exchange(drives_here, 0);
+  waiters_.fetch_sub(drives);
+  const bool is_outermost = !std::exchange(concludes_here, true);
+  const bool is_helper = is_outermost && helps_in_turn != 0 && helps_in_turn == turn_.load();
+  if (is_helper) conclusions_.fetch_add(1);
+  for (auto each = keep_all_but_one(over); each != nullptr; each = take_finished()) each->conclude();
+  if (is_helper && helps_in_turn == turn_.load()) conclusions_.fetch_add(1);
+  if (is_outermost) concludes_here = false;
+  waiters_.fetch_add(drives);
+  drives_here = drives;
+}
+
+std::shared_ptr<Operation> Progress::keep_all_but_one(Operations& over) {
+  if (over.empty()) return take_finished();
+  std::shared_ptr<Operation> first = std::move(over.front());
+  if (over.size() > 1) {
+    {
+      const std::lock_guard lock(finished_mutex_);
+      for (std::size_t i = 1; i < over.size(); ++i) finished_.push_back(std::move(over[i]));
+      finished_count_.store(static_cast<int>(finished_.size()));
+    }
+    const std::lock_guard lock(helper_mutex_);
+    helper_wakes_.notify_one();
+  }
   over.clear();
+  return first;
+}
+
+std::shared_ptr<Operation> Progress::take_finished() {
+  if (finished_count_.load() == 0) return nullptr;
+  const std::lock_guard lock(finished_mutex_);
+  if (finished_.empty()) return nullptr;
+  std::shared_ptr<Operation> first = std::move(finished_.front());
+  finished_.pop_front();
+  finished_count_.store(static_cast<int>(finished_.size()));
+  return first;
 }
 
 void Progress::move_once() {
@@ -146,6 +189,7 @@ void Progress::move_once() {
 
 void Progress::drive(const Operation& operation, Time until) {
   waiters_.fetch_add(1);
+  ++drives_here;
   Operations over;
   const bool may_spin = operation.may_spin();
   std::optional<Time> spins_until;
@@ -169,6 +213,7 @@ void Progress::drive(const Operation& operation, Time until) {
     if (!spins_until) spins_until = may_spin ? now + kSpin : now;
     if (now >= *spins_until) sleep(&operation);
   }
+  --drives_here;
   if (waiters_.fetch_sub(1) > 1 || attended_.load() == 0) return;
   const std::lock_guard lock(helper_mutex_);
   helper_wakes_.notify_one();
@@ -222,19 +267,52 @@ void Progress::ring() {
 void Progress::begin_helper() {
   const std::lock_guard lock(helper_mutex_);
   if (has_helper_) return;
+  begin_thread([this, turn = turn_.load()] { help(turn); });
+  begin_thread([this] { watch_helpers(); });
+  has_helper_.store(true, std::memory_order_release);
+}
+
+void Progress::begin_thread(std::function<void()> does) {
   // Signals are for the threads of the program.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([this] { help(); }).detach();
+  std::thread(std::move(does)).detach();
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  has_helper_.store(true, std::memory_order_release);
 }
 
-bool Progress::is_helper_wanted() const { return count_.load() > 0 && waiters_.load() == 0; }
+void Progress::relieve(std::uint64_t turn) {
+  const std::lock_guard lock(helper_mutex_);
+  if (turn_.load() != turn) return;
+  conclusions_.store(0);
+  turn_.store(turn + 1);
+  begin_thread([this, turn] { help(turn + 1); });
+}
 
-void Progress::help() {
+bool Progress::is_helper_wanted() const {
+  return (count_.load() > 0 || finished_count_.load() > 0) && waiters_.load() == 0;
+}
+
+void Progress::watch_helpers() {
+  ::pthread_setname_np(::pthread_self(), "tutti_watch");
+  std::uint64_t seen_turn = 0, seen = 0;
+  for (;;) {
+    {
+      std::unique_lock lock(helper_mutex_);
+      if (is_helper_asleep_.load()) helper_comes_.wait(lock, [&] { return !is_helper_asleep_.load(); });
+    }
+    std::this_thread::sleep_for(kBetweenWatches);
+    const std::uint64_t turn = turn_.load(), now = conclusions_.load();
+    const bool is_the_same = turn == seen_turn && now == seen && now % 2 == 1;
+    if (is_the_same && is_helper_wanted()) relieve(turn);
+    seen_turn = turn;
+    seen = now;
+  }
+}
+
+void Progress::help(std::uint64_t turn) {
   ::pthread_setname_np(::pthread_self(), "tutti_helper");
+  helps_in_turn = turn;
   Operations over;
   std::uint64_t seen = 0;
   for (int quiet = 0;;) {
@@ -245,8 +323,9 @@ void Progress::help() {
       seen = posts;
       if (quiet > kQuietTicks) {
         is_helper_asleep_.store(true);
-        helper_wakes_.wait(lock, [&] { return count_.load() > 0; });
+        helper_wakes_.wait(lock, [&] { return count_.load() > 0 || finished_count_.load() > 0; });
         is_helper_asleep_.store(false);
+        helper_comes_.notify_one();
       } else {
         helper_wakes_.wait_for(lock, kTick, [&] { return attended_.load() > 0 && is_helper_wanted(); });
       }
@@ -259,8 +338,9 @@ void Progress::help() {
         }
         mutex_.unlock();
       }
-      if (over.empty()) sleep(nullptr);
+      if (over.empty() && finished_count_.load() == 0) sleep(nullptr);
       conclude(over);
+      if (turn_.load() != turn) return;
     }
   }
 }

@@ -6,12 +6,18 @@
 // A helper thread does so while nobody waits. It begins with the first operation that its post has not completed, looks
 // once in a millisecond, and sleeps for good after 50 ms without an operation. An operation that is attended to
 // (Operation::attend) it moves at once.
+//
+// What an operation calls in its end may wait for another operation, as callbacks of futures do, even without `drive`.
+// A thread that has called it so counts for none that waits; and a helper that attends to something there, or does not
+// come back for some milliseconds, is relieved by a new one.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -64,11 +70,21 @@ class Progress {
  private:
   /// With the lock: those that are over leave the list for `over`.
   void poll(Operations& over);
-  static void conclude(Operations& over);
+  /// One after the other; another thread may take some of them, while this one is busy with what one calls.
+  void conclude(Operations& over);
+  /// The first, or null; the others to finished_.
+  [[nodiscard]] std::shared_ptr<Operation> keep_all_but_one(Operations& over);
+  [[nodiscard]] std::shared_ptr<Operation> take_finished();
   /// Sleeps until a peer or this process rings, for a tick at most, unless `operation` is done. Null: the helper.
   void sleep(const Operation* operation);
   void begin_helper();
-  [[noreturn]] void help();
+  static void begin_thread(std::function<void()> does);
+  /// Until another one has its place: `turn` is its own.
+  void help(std::uint64_t turn);
+  /// In the place of the helper whose turn it is, if that is still `turn`.
+  void relieve(std::uint64_t turn);
+  /// Relieves helpers that do not come back.
+  [[noreturn]] void watch_helpers();
   [[nodiscard]] bool is_helper_wanted() const;
 
   std::mutex mutex_;
@@ -80,11 +96,17 @@ class Progress {
   std::atomic<int> waiters_{0};  // threads in drive
   std::atomic<std::uint32_t> rings_{0}, sleepers_{0};
 
+  std::mutex finished_mutex_;
+  std::deque<std::shared_ptr<Operation>> finished_;  // over, and not yet concluded
+  std::atomic<int> finished_count_{0};
+
   std::mutex helper_mutex_;
-  std::condition_variable helper_wakes_;
+  std::condition_variable helper_wakes_, helper_comes_;
   std::atomic<bool> has_helper_{false};
   std::atomic<bool> is_helper_asleep_{false};  // for good
   std::atomic<std::uint64_t> posts_{0};
+  std::atomic<std::uint64_t> turn_{1};         // of helpers: how many there have been
+  std::atomic<std::uint64_t> conclusions_{0};  // of the helper whose turn it is: odd while it concludes
 };
 
 }  // namespace tutti::embed

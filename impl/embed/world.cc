@@ -5,8 +5,21 @@
 
 #include "impl/embed/parts.h"
 #include "impl/embed/progress.h"
+#include "impl/transports/failure.h"
 
 namespace tutti::embed {
+
+// What a lost connection tells is a rank and its host.
+Status World::Parts::with_process(const Status& status) const {
+  if (status.code() != Code::aborted || domain->hosts() == nullptr) return status;
+  Domain& seen = domain->seen_by(rank);
+  const Network* const network = seen.network();
+  int failed = network == nullptr ? -1 : network->failed_rank();
+  if (failed < 0) failed = failed_rank_of(seen).value_or(-1);
+  if (failed < 0 || failed >= ranks || status.message().find("pid ") != std::string::npos) return status;
+  return error(Code::aborted, "{} (rank {} has pid {})", status.message(), failed,
+               processes[static_cast<std::size_t>(failed)].pid);
+}
 
 World::World(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
@@ -59,8 +72,7 @@ Result<std::shared_ptr<Operation>> World::post(const Call& call, OperationOption
   return post(
       [call](Communicator& communicator, std::vector<Work>& works) -> Result<bool> {
         TUTTI_ASSIGN_OR_RETURN(
-            const Work work, communicator.post(placed_where_it_lies(call, communicator.rank(),
-                                                                                            communicator.ranks())));
+            const Work work, communicator.post(placed_where_it_lies(call, communicator.rank(), communicator.ranks())));
         works.push_back(work);
         return true;
       },

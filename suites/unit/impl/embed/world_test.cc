@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <future>
 #include <numeric>
 
 #include <gmock/gmock.h>
@@ -106,6 +107,35 @@ TEST(World, TheEndIsToldOnceWithoutALock) {
     EXPECT_TRUE(operation.value()->wait().is_ok());
     EXPECT_EQ(ends.load(), 1);
   });
+}
+
+// As torch's PowerSGD waits for futures in callbacks of others.
+TEST(World, WhatIsCalledInTheEndMayWaitForAnotherOperation) {
+  for (const bool is_attended_there : {true, false}) {
+    as_threads(2, [=](World& world) {
+      const std::vector<float> input(1'000'000, 1.0F);
+      std::vector<float> first(input.size()), second(input.size());
+      std::promise<void> second_ends, first_ends;
+      const auto post_second = [&] {
+        const auto posted =
+            world.post(sum_of(input, second), {.at_end = [&](const Status&) { second_ends.set_value(); }});
+        ASSERT_TRUE(posted.is_ok());
+        posted.value()->attend();
+      };
+      const auto operation = world.post(sum_of(input, first), {.at_end = [&](const Status&) {
+                                          if (is_attended_there) post_second();
+                                          const auto ended =
+                                              second_ends.get_future().wait_for(std::chrono::seconds(10));
+                                          EXPECT_EQ(ended, std::future_status::ready);
+                                          first_ends.set_value();
+                                        }});
+      ASSERT_TRUE(operation.is_ok());
+      if (!is_attended_there) post_second();
+      operation.value()->attend();
+      EXPECT_EQ(first_ends.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+      EXPECT_EQ(second.back(), 2.0F);
+    });
+  }
 }
 
 TEST(World, AWaitWhoseTimeIsOverEndsNothing) {
