@@ -116,11 +116,22 @@ if rank == 1:
 """
 
 
+TRAINS = """
+import sys, torch, torch.distributed as dist, tutti_torch
+rank = int(sys.argv[1])
+dist.init_process_group("tutti", init_method=f"file://{sys.argv[2]}/meeting", rank=rank, world_size=2)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
+open(f"{sys.argv[2]}/ready.{rank}", "w")
+while True:
+    model(torch.ones(4, 64)).sum().backward()
+"""
+
+
 class Interrupts(support.TestCase):
-    def interrupted(self, waits):
-        """What rank 0 says when it is interrupted while it waits for rank 1, which sleeps."""
+    def interrupted(self, code, which=(0,)):
+        """How these ranks of two end, and what they say, when they are interrupted."""
         folder = self.folder()
-        ranks = [subprocess.Popen([sys.executable, "-B", "-c", WAITS % waits, str(rank), folder], text=True,
+        ranks = [subprocess.Popen([sys.executable, "-B", "-c", code, str(rank), folder], text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=support.environment())
                  for rank in range(2)]
         try:
@@ -129,9 +140,10 @@ class Interrupts(support.TestCase):
                 self.assertLess(time.monotonic(), end, "the ranks do not meet")
                 time.sleep(0.05)
             time.sleep(0.5)
-            ranks[0].send_signal(signal.SIGINT)
-            said, _ = ranks[0].communicate(timeout=support.patience(20))
-            return ranks[0].returncode, said
+            for rank in which:
+                ranks[rank].send_signal(signal.SIGINT)
+            said = [ranks[rank].communicate(timeout=support.patience(20))[0] for rank in which]
+            return [(ranks[rank].returncode, text) for rank, text in zip(which, said)]
         finally:
             for rank in ranks:
                 rank.kill()
@@ -140,15 +152,22 @@ class Interrupts(support.TestCase):
 
     def test_ctrl_c_ends_a_wait_as_python_ends(self):
         for waits in ["dist.all_reduce(torch.ones(4))", "dist.recv(torch.ones(4), src=1)", "dist.barrier()"]:
-            code, said = self.interrupted(waits)
+            [(code, said)] = self.interrupted(WAITS % waits)
             self.assertEqual(code, -signal.SIGINT, said)
             self.assertIn("KeyboardInterrupt", said)
             self.assertNotIn("terminate called", said)
 
     def test_a_handler_of_the_program_runs_meanwhile(self):
         handled = "import signal; signal.signal(signal.SIGINT, lambda *_: sys.exit(7))\ndist.barrier()"
-        code, said = self.interrupted(handled)
+        [(code, said)] = self.interrupted(WAITS % handled)
         self.assertEqual(code, 7, said)
+
+    def test_ctrl_c_ends_training_on_all_ranks(self):
+        """As a terminal sends it. Who is a moment later may meet the end of the other."""
+        for code, said in self.interrupted(TRAINS, which=(0, 1)):
+            self.assertIn(code, [-signal.SIGINT, 1], said)
+            self.assertRegex(said, "KeyboardInterrupt|it has left the group|its process .* has ended")
+            self.assertNotIn("terminate called", said)
 
 
 if __name__ == "__main__":
