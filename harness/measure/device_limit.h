@@ -5,7 +5,8 @@
 //
 // Two ways of moving them are tried, and the faster one is the limit: a copy, which writes a byte for each that it
 // reads, and a triad, which reads two. Both work on memory of their own. After each call that is looked at, places of
-// what was written are compared with what was read, and spoiled for the next one.
+// what was written are compared with what was read, and spoiled for the next one. The triad is named after STREAM's:
+// McCalpin, Memory bandwidth and machine balance in current high performance computers, 1995.
 #pragma once
 
 #include <optional>

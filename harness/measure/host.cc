@@ -150,6 +150,7 @@ Result<std::int64_t> Host::last_start() {
   return announcement.instants_ns[starts_ % 2].load(std::memory_order_relaxed);
 }
 
+// Hensgen, Finkel & Manber, Two algorithms for barrier synchronization, 1988.
 Status Host::pass_barrier() {
   for (int distance = 1; distance < options_.hosts; distance *= 2) {
     board_.sync(options_.host).round.store(++rounds_, std::memory_order_release);
@@ -167,7 +168,8 @@ std::int64_t Host::in_time_ns() const {
 }
 
 // A machine's first host asks for all of that machine. They ask one after the other, while host 0 looks for questions
-// as it waits for the exchange behind.
+// as it waits for the exchange behind. The quickest of several answers counts, and half of its round trip bounds the
+// error: Cristian, Probabilistic clock synchronization, 1989.
 Status Host::compare_clocks() {
   const std::vector<int>& machines = options_.exchange->machines();
   if (machines.empty()) return {};

@@ -6,6 +6,10 @@
 // reported interval then misses the truth too often. So next_look is seldom, each time at twice the samples. There a
 // much surer interval must be as narrow, for its confidence, as the reported one: chance does not make it so. README.md
 // has the coverage that remains.
+//
+// Stopping at a width: Chow & Robbins, On the asymptotic theory of fixed-width sequential confidence intervals for the
+// mean, 1965. What repeated looks cost: Armitage, McPherson & Rowe, Repeated significance tests on accumulating data,
+// 1969.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,10 @@
 //   again.
 // - dissemination and library: each rank starts when it leaves a barrier. So no rank is late. What their leaving apart
 //   costs is in the times, and how far apart they were is told with each sample.
+//
+// Starts at announced instants: Hunold & Carpen-Amarie, Hierarchical clock synchronization in MPI, 2018 (Round-Time).
+// What each way of starting does to a measured time: the same, Reproducible MPI benchmarking is still not as easy as
+// you think, 2016.
 #pragma once
 
 #include "harness/cases/conditions.h"
