@@ -9,6 +9,7 @@ import datetime
 import os
 import pathlib
 import sys
+import threading
 import time
 import traceback
 
@@ -16,6 +17,9 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "training"))
+from train import Net  # noqa: E402
 
 PROGRAMS = {}
 BEYOND_GLOO = set()  # programs that the backend gloo of torch 1.13 refuses
@@ -267,20 +271,6 @@ class Digits(torch.utils.data.Dataset):
         return self.images[index], self.labels[index].item()
 
 
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1 = nn.Conv2d(1, 10, kernel_size=5)
-        self.conv2 = nn.Conv2d(10, 20, kernel_size=5)
-        self.fc1 = nn.Linear(320, 50)
-        self.fc2 = nn.Linear(50, 10)
-
-    def forward(self, x):
-        x = F.relu(F.max_pool2d(self.conv1(x), 2))
-        x = F.relu(F.max_pool2d(self.conv2(x), 2))
-        return F.log_softmax(self.fc2(F.relu(self.fc1(x.view(-1, 320)))), dim=1)
-
-
 def share_of_digits(rank, size, batch=64):
     digits = Digits()
     order = torch.randperm(len(digits), generator=torch.Generator().manual_seed(1234)).tolist()
@@ -330,6 +320,217 @@ def zero(rank, size):
     for step in range(3):
         optimizer.zero_grad()
         model(torch.full((2, 8), step + 1.0)).sum().backward()
+        optimizer.step()
+    print([parameter.sum().item() for parameter in model.parameters()])
+
+
+@program
+def pipeline(rank, size):
+    """Each rank is a stage: small batches go forward, then their gradients come back."""
+    torch.manual_seed(rank)
+    stage = nn.Sequential(nn.Linear(8, 8), nn.Tanh())
+    optimizer = torch.optim.SGD(stage.parameters(), lr=0.1)
+    for step in range(2):
+        optimizer.zero_grad()
+        kept = []
+        for batch in range(4):
+            x = torch.full((2, 8), 1.0 + batch + step)
+            if rank > 0:
+                dist.recv(x, src=rank - 1)
+                x.requires_grad_()
+            y = stage(x)
+            if rank < size - 1:
+                dist.send(y.detach(), dst=rank + 1)
+            kept.append((x, y))
+        for x, y in reversed(kept):
+            gradient = torch.ones_like(y)
+            if rank < size - 1:
+                dist.recv(gradient, src=rank + 1)
+            y.backward(gradient)
+            if rank > 0:
+                dist.send(x.grad, dst=rank - 1)
+        optimizer.step()
+    print([parameter.sum().item() for parameter in stage.parameters()])
+
+
+@program
+def parameter_server(rank, size):
+    """Rank 0 adds up what comes, from whomever, and answers."""
+    weights = torch.zeros(4)
+    if rank == 0:
+        came = []
+        for _ in range(3 * (size - 1)):
+            gradient = torch.empty(4)
+            came.append(dist.recv(gradient))
+            weights += gradient
+            dist.send(weights, dst=came[-1])
+        print(sorted(came), weights)
+    else:
+        for _ in range(3):
+            dist.send(torch.full((4,), float(rank)), dst=0)
+            dist.recv(weights, src=0)
+    dist.barrier()
+
+
+@program
+def halo(rank, size):
+    """Heat on a line: ranks exchange the ends of their parts."""
+    heat = torch.zeros(10)
+    if rank == 0:
+        heat[1] = 100
+    for _ in range(20):
+        exchanges = []
+        if rank > 0:
+            exchanges += [dist.P2POp(dist.isend, heat[1:2], rank - 1), dist.P2POp(dist.irecv, heat[0:1], rank - 1)]
+        if rank < size - 1:
+            exchanges += [dist.P2POp(dist.isend, heat[-2:-1], rank + 1), dist.P2POp(dist.irecv, heat[-1:], rank + 1)]
+        for request in dist.batch_isend_irecv(exchanges) if exchanges else []:
+            request.wait()
+        heat[1:-1] += 0.2 * (heat[:-2] - 2 * heat[1:-1] + heat[2:])
+    print(heat)
+
+
+@program
+def lists_under_way(rank, size):
+    """From and to every root at once, waited for backwards."""
+    works, results = [], []
+    for root in range(size):
+        out, every = torch.empty(3), [torch.empty(1) for _ in range(size)]
+        into = [torch.empty(2) for _ in range(size)] if rank == root else None
+        to = [torch.full((3,), 10.0 * root + i) for i in range(size)] if rank == root else None
+        works += [dist.scatter(out, to, src=root, async_op=True),
+                  dist.gather(torch.full((2,), rank + 0.5), into, dst=root, async_op=True),
+                  dist.all_gather(every, torch.tensor([float(rank * root)]), async_op=True)]
+        results += [out, into, every]
+    for work in reversed(works):
+        work.wait()
+    print(results)
+
+
+@program
+def messages_of_many_lengths(rank, size):
+    """To everybody with tags, received in another order."""
+    lengths = [1, 0, 1000, 100_000, 3]
+    others = [peer for peer in range(size) if peer != rank]
+    sent = [dist.isend(torch.full((length,), rank * 10.0 + tag), dst=peer, tag=tag)
+            for peer in others for tag, length in enumerate(lengths)]
+    got = {(peer, tag): torch.empty(lengths[tag]) for peer in reversed(others) for tag in reversed(range(len(lengths)))}
+    for work in [*[dist.irecv(tensor, src=peer, tag=tag) for (peer, tag), tensor in got.items()], *sent]:
+        work.wait()
+    print({key: (tensor.numel(), tensor.sum()) for key, tensor in got.items()})
+
+
+@program
+def overlapping_groups(rank, size):
+    """Each rank is in a group with its neighbours, and in one of all, numbered backwards."""
+    number = torch.tensor([rank + 1.0])
+    pairs = [dist.new_group([i, i + 1]) for i in range(size - 1)]
+    for i, pair in enumerate(pairs):
+        if rank in (i, i + 1):
+            dist.all_reduce(number, group=pair)
+            print(i, number, dist.get_rank(pair), dist.get_world_size(pair))
+    everybody = dist.new_group(list(reversed(range(size))))
+    told = torch.tensor([float(rank)])
+    dist.broadcast(told, src=size - 1, group=everybody)
+    print(told)
+    for i, pair in enumerate(pairs):
+        if rank in (i, i + 1):
+            dist.destroy_process_group(pair)
+    dist.all_reduce(number, group=everybody)
+    print(number)
+
+
+@program
+def threads(rank, size):
+    """Two threads call at the same time, each in a group of its own."""
+    sums = [torch.zeros(1), torch.zeros(1)]
+
+    def add_up(which, group):
+        for step in range(50):
+            number = torch.tensor([float(rank + which + step)])
+            dist.all_reduce(number, group=group)
+            sums[which] += number
+
+    workers = [threading.Thread(target=add_up, args=(which, dist.new_group())) for which in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    print(sums)
+
+
+@program
+def through_autograd(rank, size):
+    """Gradients of collectives are collectives."""
+    from torch.distributed.nn import functional
+    x = torch.full((2,), rank + 1.0, requires_grad=True)
+    summed = functional.all_reduce(x)
+    (summed * (rank + 1)).sum().backward()
+    print(summed, x.grad)
+    x = torch.full((2,), rank + 1.0, requires_grad=True)
+    gathered = functional.all_gather(x)
+    sum((i + 1) * part.sum() for i, part in enumerate(gathered)).backward()
+    print(gathered, x.grad)
+
+
+class Heads(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.heads = nn.Linear(4, 4), nn.ModuleList([nn.Linear(4, 2), nn.Linear(4, 2)])
+
+    def forward(self, x, head):
+        return self.heads[head](self.body(x))
+
+
+@program
+def data_parallel_otherwise(rank, size):
+    """DDP with parameters that not all ranks use, with steps that stay local, and where ranks have more data than others."""
+    torch.manual_seed(3)
+    model = nn.parallel.DistributedDataParallel(Heads(), find_unused_parameters=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        model(torch.ones(2, 4) * (rank + 1), (step + rank) % 2).sum().backward()
+        optimizer.step()
+    print([parameter.sum().item() for parameter in model.parameters()])
+    model = nn.parallel.DistributedDataParallel(nn.Linear(4, 4))
+    for step in range(4):
+        with model.no_sync() if step % 2 == 0 else contextlib.nullcontext():
+            model(torch.full((2, 4), rank + step + 1.0)).sum().backward()
+    print([parameter.grad.sum().item() for parameter in model.parameters()])
+    with model.join():
+        for step in range(2 + 2 * rank):
+            model.zero_grad()
+            model(torch.full((2, 4), step + 1.0)).sum().backward()
+    print([parameter.grad.sum().item() for parameter in model.parameters()])
+
+
+@program
+def compressed_gradients(rank, size):
+    """Hooks of DDP. That of PowerSGD waits for futures in callbacks of others."""
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+    power = powerSGD_hook.PowerSGDState(None, matrix_approximation_rank=1, start_powerSGD_iter=2)
+    for state, hook in [(power, powerSGD_hook.powerSGD_hook), (None, default_hooks.allreduce_hook)]:
+        torch.manual_seed(3)
+        model = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(16, 16), nn.Linear(16, 4)))
+        model.register_comm_hook(state, hook)
+        for step in range(4):
+            model.zero_grad()
+            model(torch.full((2, 16), (rank + step + 1.0) / 8)).sum().backward()
+        print([parameter.grad.abs().sum().item() for parameter in model.parameters()])
+
+
+@program
+def averaged_models(rank, size):
+    """Local steps, and the mean of all models from time to time."""
+    from torch.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
+    from torch.distributed.optim import PostLocalSGDOptimizer
+    torch.manual_seed(1)
+    model = nn.Linear(4, 2)
+    optimizer = PostLocalSGDOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), PeriodicModelAverager(period=2, warmup_steps=1))
+    for _ in range(5):
+        optimizer.zero_grad()
+        model(torch.full((2, 4), rank + 1.0)).sum().backward()
         optimizer.step()
     print([parameter.sum().item() for parameter in model.parameters()])
 
