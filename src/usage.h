@@ -13,7 +13,7 @@ namespace tutti::program {
 /// invalid_argument that names the word and the nearest right one.
 [[nodiscard]] Status usage_error(const CLI::App& program, const CLI::ParseError& failure, int argc, char** argv);
 
-/// `tutti 0.1.0 (commit), built with GCC 12.2.0 Release; kernels avx2; transports ...`, those of this build
+/// `tutti 0.2.0 (commit), built with GCC 12.2.0 Release; kernels avx2; transports ...`, those of this build
 [[nodiscard]] std::string version_text();
 /// What all machines of a job must have alike: the version, the commit, the compiler.
 [[nodiscard]] std::string build_text();
