@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti host`: what a launcher has on each machine of a job on several. Hidden: an agent such as ssh starts it.
-#include "harness/hosts/machine.h"
+#include "harness/hosts/host_process.h"
 #include "harness/session/session.h"
 #include "src/program.h"
 #include "src/usage.h"
@@ -12,7 +12,7 @@ void add_host(CLI::App& program, Action& action) {
   command->group("");
   command->callback([&action] {
     action = [] {
-      const Status status = harness::run_machine(build_text(), harness::standings_on_machine);
+      const Status status = harness::run_host_process(build_text(), harness::standings_on_host);
       return status.is_ok() ? exit_ok : complain(status);
     };
   });

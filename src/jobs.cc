@@ -70,11 +70,11 @@ class Messages final : public harness::Listener {
     }
   }
 
-  void on_machines(const std::vector<harness::JobMachine>& all) override {
+  void on_hosts(const std::vector<harness::HostInfo>& all) override {
     std::vector<std::string> fingerprints;
-    for (const harness::JobMachine& one : all) fingerprints.push_back(one.fingerprint);
+    for (const harness::HostInfo& one : all) fingerprints.push_back(one.fingerprint);
     stamp_ = harness::RowStamp(harness::fingerprint_of(fingerprints), all.front().name);
-    if (listener_.on_machines) listener_.on_machines(all);
+    if (listener_.on_hosts) listener_.on_hosts(all);
   }
 
   [[nodiscard]] std::string case_name(std::uint32_t index) const override {

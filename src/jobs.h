@@ -53,7 +53,7 @@ struct JobsListener {
   std::function<void(int ranks, const std::string& facts_json)> on_facts;
   std::function<Status(std::string_view lines)> on_samples = {};  ///< where spec.tells_samples
   /// Of each job on several machines, before its rows: what they say of themselves.
-  std::function<void(const std::vector<harness::JobMachine>&)> on_machines = {};
+  std::function<void(const std::vector<harness::HostInfo>&)> on_hosts = {};
   /// Cases of a reference that cannot be started here are not run.
   std::function<void(harness::LeftOut)> on_left_out = {};
   std::function<void(const harness::FailedJob&)> on_diagnosis = {};  ///< of a job that failed, once it is over

@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 
 #include "harness/cases/transports.h"
+#include "harness/hosts/host_process.h"
 #include "harness/hosts/joined_hosts.h"
-#include "harness/hosts/machine.h"
 #include "harness/launch/announcement.h"
 #include "harness/launch/control_name.h"
 #include "harness/process/starter.h"
@@ -136,14 +136,14 @@ int complain_of_meeting(const Status& why) {
 /// The first process of a host that is not the first.
 int serve_host(const World& world, const harness::JoinedHosts& hosts, const harness::Announcement& announcement) {
   const auto at = std::ranges::find(hosts.all, world.first_here(), &harness::JoinedHost::first);
-  const Status status = harness::serve_machine(
+  const Status status = harness::serve_as_host_process(
       {.key = tcp::to_text(hosts.key),
        .address = hosts.launcher,
-       .machine = static_cast<int>(at - hosts.all.begin()),
+       .host = static_cast<int>(at - hosts.all.begin()),
        .interface = hosts.interface,
        .control = announcement.control(),
        .control_socket = announcement.control_socket()},
-      build_text(), harness::standings_on_machine, [&](std::string_view what) {
+      build_text(), harness::standings_on_host, [&](std::string_view what) {
         harness::to_stderr(fmt::format("tutti: rank 0 on {} {}\n", hosts.all.front().name, what));
       });
   if (status.is_ok()) return exit_ok;

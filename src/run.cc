@@ -144,9 +144,9 @@ class Reports {
   void add_diagnosis(const harness::FailedJob& diagnosis) {
     if (json_) note(json_->add_diagnosis(diagnosis));
   }
-  void add_machines(const std::vector<harness::JobMachine>& all) {
+  void add_machines(const std::vector<harness::HostInfo>& all) {
     std::vector<std::pair<std::string, std::string>> machines;
-    for (const harness::JobMachine& one : all) machines.emplace_back(one.host, one.description);
+    for (const harness::HostInfo& one : all) machines.emplace_back(one.host, one.description);
     if (json_) note(json_->set_machines(std::move(machines)));
   }
   void add_samples(std::string_view lines) {
@@ -360,7 +360,7 @@ int run(const SweepOptions& options, const CLI::App& command, const TraceOptions
                       reports.value().add_samples(lines);
                       return Status();
                     },
-                .on_machines = [&](const std::vector<harness::JobMachine>& all) { reports.value().add_machines(all); },
+                .on_hosts = [&](const std::vector<harness::HostInfo>& all) { reports.value().add_machines(all); },
                 .on_left_out =
                     [&](const harness::LeftOut& item) {
                       progress.clear();

@@ -15,7 +15,7 @@ std::string to_json(const AcrossPlace& place) {
 }
 
 Result<AcrossPlace> across_from_json(std::string_view text) {
-  return read_json(Code::invalid_argument, "what the launcher says of the other machines", text,
+  return read_json(Code::invalid_argument, "what the launcher says of the other hosts", text,
                    [](const nlohmann::json& all) -> Result<AcrossPlace> {
                      AcrossPlace place{.interface = all.at("interface"),
                                        .exchange_address = all.at("exchange_address"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank of a job on several machines is told of its machine and of the others.
+// What a rank of a job on several hosts is told of its host and of the others.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 namespace tutti::harness::board {
 
 struct AcrossPlace {
-  std::string interface;         ///< the address at which ranks of this machine listen
+  std::string interface;         ///< the address at which ranks of this host listen
   std::string exchange_address;  ///< where rank 0 awaits the others for the exchange
   std::string domain_address;    ///< and for the domain
   std::string key;               ///< of the job, in digits of base 16; to_json leaves it out: it crosses no network
-  int first_on_cores = 0;        ///< ranks of the job that the same kernel runs for machines before this one
-  int ranks_on_cores = 1;        ///< and for all: more than this machine's where several are one
-  std::int64_t lead_ns = 0;      ///< of this machine's clock before the launcher's, to some milliseconds
+  int first_on_cores = 0;        ///< ranks of the job that the same kernel runs for hosts before this one
+  int ranks_on_cores = 1;        ///< and for all: more than this host's where several are one
+  std::int64_t lead_ns = 0;      ///< of this host's clock before the launcher's, to some milliseconds
 };
 
 [[nodiscard]] std::string to_json(const AcrossPlace& place);

@@ -7,8 +7,8 @@ namespace tutti::harness::board {
 
 /// Where a rank runs.
 struct RankPlace {
-  int machine = 0;  ///< the number of its machine in the job
-  int local = 0;    ///< the rank's place among the ranks of that machine
+  int host = 0;   ///< the number of its host in the job
+  int local = 0;  ///< the rank's place among the ranks of that host
 };
 
 }  // namespace tutti::harness::board

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent of one machine prints, and the processes that it has started there: apart from all others, so that an
+// What the agent of one host prints, and the processes that it has started there: apart from all others, so that an
 // error can name its words.
 #pragma once
 

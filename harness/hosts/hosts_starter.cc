@@ -30,8 +30,8 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kPatienceWithGuests = 2s;
-constexpr auto kMachinesEndPatience = 4s;  // a machine kills its ranks within about 2 s, mostly in some ms
-constexpr auto kAgentPatience = 1s;        // and its agent then has nothing more to do
+constexpr auto kHostsEndPatience = 4s;  // a host kills its ranks within about 2 s, mostly in some ms
+constexpr auto kAgentPatience = 1s;     // and its agent then has nothing more to do
 
 /// The next word of `text`, as a number.
 int take_number(std::string_view& text) {
@@ -61,11 +61,11 @@ Status HostsStarter::start(const Job& job, const std::string& control_name, cons
   std::string first_other;
   int first = 0;
   for (const JobHost& host : across_.hosts) {
-    Machine& machine = machines_.emplace_back();
-    machine.host = &host;
-    machine.first = first;
-    machine.is_here = joined != nullptr ? machines_.size() == 1 : tcp::is_this_machine(host.name);
-    if (!machine.is_here && first_other.empty()) first_other = host.name;
+    HostProcess& process = processes_.emplace_back();
+    process.host = &host;
+    process.first = first;
+    process.is_here = joined != nullptr ? processes_.size() == 1 : tcp::is_this_machine(host.name);
+    if (!process.is_here && first_other.empty()) first_other = host.name;
     first += host.ranks;
   }
   children_.resize(static_cast<std::size_t>(job.ranks));
@@ -79,93 +79,93 @@ Status HostsStarter::start(const Job& job, const std::string& control_name, cons
     }
     key_ = joined->key;
     listener_ = std::move(joined->listener);
-    return start_machine(machines_.front(), {program, "host"});
+    return start_process(processes_.front(), {program, "host"});
   }
   if (!first_other.empty()) TUTTI_RETURN_IF_ERROR(check_words(program));
   TUTTI_ASSIGN_OR_RETURN(address_, address_for(across_.interface, first_other));
   TUTTI_ASSIGN_OR_RETURN(key_, tcp::draw_secret());
   TUTTI_ASSIGN_OR_RETURN(listener_, tcp::listen_on(address_));
-  for (Machine& machine : machines_) TUTTI_RETURN_IF_ERROR(start_machine(machine, {program, "host"}));
+  for (HostProcess& process : processes_) TUTTI_RETURN_IF_ERROR(start_process(process, {program, "host"}));
   return {};
 }
 
-Status HostsStarter::start_machine(Machine& machine, const std::vector<std::string>& program) {
+Status HostsStarter::start_process(HostProcess& process, const std::vector<std::string>& program) {
   SpawnRequest request;
-  if (!machine.is_here) {
-    TUTTI_ASSIGN_OR_RETURN(request.command, agent_words(across_.agent, machine.host->name));
+  if (!process.is_here) {
+    TUTTI_ASSIGN_OR_RETURN(request.command, agent_words(across_.agent, process.host->name));
   }
   request.command.insert(request.command.end(), program.begin(), program.end());
   request.environment = {"TUTTI_CONTROL", "TUTTI_RANK"};
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return error(Code::resource, "cannot make a pair of sockets: {}", std::strerror(errno));
-  machine.input = Descriptor(ends[0]);
+  process.input = Descriptor(ends[0]);
   const Descriptor its_end(ends[1]);
   request.input = its_end.get();
-  TUTTI_RETURN_IF_ERROR(machine.log.open());
-  request.output = machine.log.descriptor();
+  TUTTI_RETURN_IF_ERROR(process.log.open());
+  request.output = process.log.descriptor();
   request.kept = across_.joined != nullptr ? job_->control_socket : -1;
   request.death_signal = SIGTERM;
   auto pid = spawn(request);
   if (!pid.is_ok()) {
-    return error(pid.status().code(), "host {}: {}", machine.host->name, pid.status().message());
+    return error(pid.status().code(), "host {}: {}", process.host->name, pid.status().message());
   }
-  machine.agent = pid.value();
+  process.agent = pid.value();
   const std::string line = to_line({.key = tcp::to_text(key_),
                                     .address = listener_.address,
-                                    .machine = static_cast<int>(&machine - machines_.data()),
+                                    .host = static_cast<int>(&process - processes_.data()),
                                     .interface = interface_of_invited(),
                                     .control = request.kept < 0 ? control_ : job_->control,
                                     .control_socket = request.kept,
                                     .backends = folders_in(kBackendFolders),
                                     .transports = folders_in(kTransportFolders)});
-  machine.heard = Clock::now();
+  process.heard = Clock::now();
   // If it is gone already, its end says so.
-  (void)::send(machine.input.get(), line.data(), line.size(), MSG_NOSIGNAL);
+  (void)::send(process.input.get(), line.data(), line.size(), MSG_NOSIGNAL);
   return {};
 }
 
-const HostsStarter::Machine& HostsStarter::machine_of(int rank) const {
-  const auto after = std::ranges::find_if(machines_, [&](const Machine& one) { return one.first > rank; });
+const HostsStarter::HostProcess& HostsStarter::process_of(int rank) const {
+  const auto after = std::ranges::find_if(processes_, [&](const HostProcess& one) { return one.first > rank; });
   return *std::prev(after);
 }
 
 RankPlace HostsStarter::place_of(int rank) const {
-  const Machine& machine = machine_of(rank);
-  return {.machine = static_cast<int>(&machine - machines_.data()), .local = rank - machine.first};
+  const HostProcess& process = process_of(rank);
+  return {.host = static_cast<int>(&process - processes_.data()), .local = rank - process.first};
 }
 
-std::string HostsStarter::host_name(int rank) const { return machine_of(rank).host->name; }
+std::string HostsStarter::host_name(int rank) const { return process_of(rank).host->name; }
 
 std::optional<char> HostsStarter::state_of(int rank) const {
   if (rank < 0) return {};
-  const Machine& machine = machine_of(rank);
+  const HostProcess& process = process_of(rank);
   const char state = states_[static_cast<std::size_t>(rank)];
-  const bool is_heard = !has_given_jobs_ || machine.has_ended || Clock::now() - machine.heard < kUsualSilence;
+  const bool is_heard = !has_given_jobs_ || process.has_ended || Clock::now() - process.heard < kUsualSilence;
   return is_heard || state == 'X' ? state : kUnheard;
 }
 
-std::string HostsStarter::name_of(const Machine& machine) const {
-  const int last = machine.first + machine.host->ranks - 1;
-  return last == machine.first ? fmt::format("{} (rank {})", machine.host->name, last)
-                               : fmt::format("{} (ranks {} to {})", machine.host->name, machine.first, last);
+std::string HostsStarter::name_of(const HostProcess& process) const {
+  const int last = process.first + process.host->ranks - 1;
+  return last == process.first ? fmt::format("{} (rank {})", process.host->name, last)
+                               : fmt::format("{} (ranks {} to {})", process.host->name, process.first, last);
 }
 
-std::string HostsStarter::agent_of(const Machine& machine) const {
-  if (machine.is_here || across_.joined != nullptr) return "its process";
-  return agent_text(across_.agent, machine.host->name);
+std::string HostsStarter::agent_of(const HostProcess& process) const {
+  if (process.is_here || across_.joined != nullptr) return "its process";
+  return agent_text(across_.agent, process.host->name);
 }
 
 void HostsStarter::hand_on_logs() {
-  for (Machine& machine : machines_) machine.log.hand_on(log_);
+  for (HostProcess& process : processes_) process.log.hand_on(log_);
 }
 
 bool HostsStarter::do_all_await_ranks() const {
-  return std::ranges::all_of(machines_, [](const Machine& one) { return one.awaits_ranks; });
+  return std::ranges::all_of(processes_, [](const HostProcess& one) { return one.awaits_ranks; });
 }
 
 bool HostsStarter::have_all_come() const {
-  return std::ranges::all_of(machines_, [](const Machine& one) { return one.hello.has_value(); });
+  return std::ranges::all_of(processes_, [](const HostProcess& one) { return one.hello.has_value(); });
 }
 
 void HostsStarter::add_to(std::vector<pollfd>& set) const {
@@ -174,8 +174,8 @@ void HostsStarter::add_to(std::vector<pollfd>& set) const {
     set.push_back(
         {guest.socket.get(), static_cast<short>(POLLIN | (guest.greeting.wants_to_write() ? POLLOUT : 0)), 0});
   }
-  for (const Machine& machine : machines_) {
-    if (machine.stream.is_open()) set.push_back({machine.stream.descriptor(), machine.stream.events(), 0});
+  for (const HostProcess& process : processes_) {
+    if (process.stream.is_open()) set.push_back({process.stream.descriptor(), process.stream.events(), 0});
   }
 }
 
@@ -186,13 +186,13 @@ void HostsStarter::service(Connections::Events& events, const Board& board) {
     let_in();
     greet();
   }
-  for (Machine& machine : machines_) {
-    machine.stream.go_on();
-    hear(machine, events, board);
+  for (HostProcess& process : processes_) {
+    process.stream.go_on();
+    hear(process, events, board);
   }
   if (is_ending_) return;
   if (!has_given_jobs_ && have_all_come()) {
-    events.on_machines(described());
+    events.on_hosts(described());
     give_jobs();
   }
   if (job_->start && command_.all().empty() && do_all_await_ranks()) {
@@ -200,7 +200,7 @@ void HostsStarter::service(Connections::Events& events, const Board& board) {
   }
   if (Clock::now() - told_ > kAliveInterval) {
     told_ = Clock::now();
-    for (Machine& machine : machines_) machine.stream.send({"alive", ""});
+    for (HostProcess& process : processes_) process.stream.send({"alive", ""});
   }
   look_for_losses(events);
 }
@@ -234,50 +234,50 @@ void HostsStarter::greet() {
 
 void HostsStarter::admit(Guest& guest) {
   const tcp::Claim& claim = guest.greeting.claim();
-  if (claim.from >= machines_.size()) return;
-  Machine& machine = machines_[claim.from];
-  if (machine.has_come) return;
-  machine.has_come = true;
-  machine.stream = FrameStream(std::move(guest.socket), guest.greeting.session());
-  machine.heard = Clock::now();
+  if (claim.from >= processes_.size()) return;
+  HostProcess& process = processes_[claim.from];
+  if (process.has_come) return;
+  process.has_come = true;
+  process.stream = FrameStream(std::move(guest.socket), guest.greeting.session());
+  process.heard = Clock::now();
 }
 
-void HostsStarter::hear(Machine& machine, Connections::Events& events, const Board& board) {
+void HostsStarter::hear(HostProcess& process, Connections::Events& events, const Board& board) {
   for (;;) {
-    const auto frame = machine.stream.next();
-    if (!frame.is_ok()) return lose(machine, frame.status(), events);
+    const auto frame = process.stream.next();
+    if (!frame.is_ok()) return lose(process, frame.status(), events);
     if (!frame.value()) return;
-    machine.heard = Clock::now();
-    take(machine, *frame.value(), events, board);
+    process.heard = Clock::now();
+    take(process, *frame.value(), events, board);
   }
 }
 
-void HostsStarter::take(Machine& machine, const Frame& frame, Connections::Events& events, const Board& board) {
+void HostsStarter::take(HostProcess& process, const Frame& frame, Connections::Events& events, const Board& board) {
   std::string_view text = frame.text;
-  const auto is_of_it = [&](int rank) { return rank >= machine.first && rank < machine.first + machine.host->ranks; };
+  const auto is_of_it = [&](int rank) { return rank >= process.first && rank < process.first + process.host->ranks; };
   if (frame.type == "hello") {
     auto hello = hello_from_json(text);
-    if (!hello.is_ok()) return lose(machine, hello.status(), events);
+    if (!hello.is_ok()) return lose(process, hello.status(), events);
     if (hello.value().build != across_.build) {
       return lose(
-          machine,
+          process,
           error(Code::unavailable, "its build is '{}', and this one is '{}'", hello.value().build, across_.build),
           events);
     }
-    machine.hello = std::move(hello).value();
+    process.hello = std::move(hello).value();
   } else if (frame.type == "status") {
-    if (const Status status = take_reports(machine, frame.text, board); !status.is_ok()) lose(machine, status, events);
+    if (const Status status = take_reports(process, frame.text, board); !status.is_ok()) lose(process, status, events);
   } else if (frame.type == "failed") {
-    lose(machine, failure_from_words(text), events);
+    lose(process, failure_from_words(text), events);
   } else if (frame.type == "awaits") {
-    machine.awaits_ranks = true;
+    process.awaits_ranks = true;
   } else if (frame.type == "ended") {
-    machine.has_ended = true;
+    process.has_ended = true;
   } else if (std::ranges::find(kOfARank, frame.type) == kOfARank.end()) {
-    lose(machine, error(Code::io, "it sends '{}', which is no message of a host", shown(frame.type)), events);
+    lose(process, error(Code::io, "it sends '{}', which is no message of a host", shown(frame.type)), events);
   } else {
     const int rank = take_number(text);
-    if (!is_of_it(rank)) return lose(machine, error(Code::io, "it speaks of rank {}, which it has not", rank), events);
+    if (!is_of_it(rank)) return lose(process, error(Code::io, "it speaks of rank {}, which it has not", rank), events);
     Child& child = children_[static_cast<std::size_t>(rank)];
     if (frame.type == "up") {
       child.pid = take_number(text);
@@ -290,8 +290,8 @@ void HostsStarter::take(Machine& machine, const Frame& frame, Connections::Event
       events.on_closed(rank);
     } else if (frame.type == "standing") {
       auto standing = standing_from_json(text);
-      if (!standing.is_ok()) return lose(machine, standing.status(), events);
-      standings_.resize(children_.size(), {.text = "of which its machine has not told"});
+      if (!standing.is_ok()) return lose(process, standing.status(), events);
+      standings_.resize(children_.size(), {.text = "of which its host has not told"});
       standings_[static_cast<std::size_t>(rank)] = std::move(standing).value();
     } else if (frame.type == "garbage") {
       const int pid = take_number(text);
@@ -304,10 +304,10 @@ void HostsStarter::take(Machine& machine, const Frame& frame, Connections::Event
   }
 }
 
-Status HostsStarter::take_reports(const Machine& machine, std::string_view lines, const Board& board) {
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<RankReport> reports, reports_from_lines(lines, machine.host->ranks));
+Status HostsStarter::take_reports(const HostProcess& process, std::string_view lines, const Board& board) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<RankReport> reports, reports_from_lines(lines, process.host->ranks));
   const std::int64_t now = monotonic_ns();
-  int rank = machine.first;
+  int rank = process.first;
   for (const RankReport& one : reports) {
     RankStatus& status = board.status(rank);
     status.case_index.store(one.case_index, std::memory_order_relaxed);
@@ -323,48 +323,48 @@ Status HostsStarter::take_reports(const Machine& machine, std::string_view lines
 
 std::map<std::string, int> HostsStarter::ranks_on_kernels() const {
   std::map<std::string, int> on_kernel;
-  for (const Machine& machine : machines_) on_kernel[machine.hello->kernel] += machine.host->ranks;
+  for (const HostProcess& process : processes_) on_kernel[process.hello->kernel] += process.host->ranks;
   return on_kernel;
 }
 
-std::vector<JobMachine> HostsStarter::described() const {
-  std::vector<JobMachine> all;
-  for (const Machine& machine : machines_) {
-    all.push_back({.host = machine.host->name,
-                   .name = machine.hello->name,
-                   .description = machine.hello->description,
-                   .fingerprint = machine.hello->fingerprint});
+std::vector<HostInfo> HostsStarter::described() const {
+  std::vector<HostInfo> all;
+  for (const HostProcess& process : processes_) {
+    all.push_back({.host = process.host->name,
+                   .name = process.hello->name,
+                   .description = process.hello->description,
+                   .fingerprint = process.hello->fingerprint});
   }
   return all;
 }
 
 void HostsStarter::give_jobs() {
   has_given_jobs_ = true;
-  for (Machine& machine : machines_) machine.heard = Clock::now();
+  for (HostProcess& process : processes_) process.heard = Clock::now();
   listener_.socket.close();  // nobody else is expected
   guests_.clear();
   const std::map<std::string, int> on_kernel = ranks_on_kernels();
   std::map<std::string, int> before;
-  for (Machine& machine : machines_) {
-    const std::string& kernel = machine.hello->kernel;
-    MachineJob job{.ranks = job_->ranks,
-                   .first = machine.first,
-                   .here = machine.host->ranks,
-                   .started = across_.joined != nullptr ? 1
-                              : job_->start             ? 0
-                                                        : machine.host->ranks,
-                   .arguments = job_->told,
-                   .domain_bytes = machine.host->domain_bytes,
-                   .timeout_ns = std::chrono::nanoseconds(job_->timeout).count(),
-                   .place = {.interface = machine.hello->interface,
-                             .exchange_address = machines_.front().hello->exchange_address,
-                             .domain_address = machines_.front().hello->domain_address,
-                             .first_on_cores = before[kernel],
-                             .ranks_on_cores = on_kernel.at(kernel)}};
-    before[kernel] += machine.host->ranks;
-    machine.stream.send({"payload", job_->payload});
+  for (HostProcess& process : processes_) {
+    const std::string& kernel = process.hello->kernel;
+    HostJob job{.ranks = job_->ranks,
+                .first = process.first,
+                .here = process.host->ranks,
+                .started = across_.joined != nullptr ? 1
+                           : job_->start             ? 0
+                                                     : process.host->ranks,
+                .arguments = job_->told,
+                .domain_bytes = process.host->domain_bytes,
+                .timeout_ns = std::chrono::nanoseconds(job_->timeout).count(),
+                .place = {.interface = process.hello->interface,
+                          .exchange_address = processes_.front().hello->exchange_address,
+                          .domain_address = processes_.front().hello->domain_address,
+                          .first_on_cores = before[kernel],
+                          .ranks_on_cores = on_kernel.at(kernel)}};
+    before[kernel] += process.host->ranks;
+    process.stream.send({"payload", job_->payload});
     job.launcher_ns = monotonic_ns();
-    machine.stream.send({"job", to_json(job)});
+    process.stream.send({"job", to_json(job)});
   }
 }
 
@@ -373,16 +373,16 @@ Status HostsStarter::start_command() {
   bool is_crowded = false;
   std::vector<int> firsts;
   std::vector<NamedHost> hosts;
-  for (const Machine& machine : machines_) {
-    is_crowded |= on_kernel.at(machine.hello->kernel) > machine.hello->cores;
-    firsts.push_back(machine.first);
-    hosts.push_back({.name = machine.host->name, .slots = machine.host->ranks});
+  for (const HostProcess& process : processes_) {
+    is_crowded |= on_kernel.at(process.hello->kernel) > process.hello->cores;
+    firsts.push_back(process.first);
+    hosts.push_back({.name = process.host->name, .slots = process.host->ranks});
   }
   const StartValues values{.ranks = job_->ranks,
                            .directory = directory_,
                            .is_crowded = is_crowded,
                            .hosts = to_text(hosts),
-                           .are_pretended = on_kernel.size() < machines_.size(),
+                           .are_pretended = on_kernel.size() < processes_.size(),
                            .agent = across_.agent,
                            .address = address_,
                            .subnet = tcp::subnet_of(address_)};
@@ -392,11 +392,11 @@ Status HostsStarter::start_command() {
 }
 
 void HostsStarter::reap() {
-  for (Machine& machine : machines_) {
+  for (HostProcess& process : processes_) {
     int status = 0;
-    if (machine.agent > 0 && !machine.agent_status && ::waitpid(machine.agent, &status, WNOHANG) == machine.agent) {
-      machine.agent_status = status;
-      machine.agent_ended = Clock::now();
+    if (process.agent > 0 && !process.agent_status && ::waitpid(process.agent, &status, WNOHANG) == process.agent) {
+      process.agent_status = status;
+      process.agent_ended = Clock::now();
     }
   }
   command_.reap();
@@ -408,35 +408,35 @@ bool HostsStarter::have_all_exited() const {
 }
 
 void HostsStarter::end() {
-  if (is_ending_ || machines_.empty()) return;
+  if (is_ending_ || processes_.empty()) return;
   is_ending_ = true;
   listener_.socket.close();
   guests_.clear();
   command_.end();
-  for (Machine& machine : machines_) machine.stream.send({"end", ""});
+  for (HostProcess& process : processes_) process.stream.send({"end", ""});
   // One that cannot be reached learns from the end of its stdin, if its agent tells it, or from silence.
-  for (Machine& machine : machines_) {
-    if (!machine.stream.is_open() || machine.is_lost) machine.input.close();
+  for (HostProcess& process : processes_) {
+    if (!process.stream.is_open() || process.is_lost) process.input.close();
   }
-  const auto end = Clock::now() + kMachinesEndPatience;
-  const auto is_talking = [&](const Machine& one) { return one.stream.is_open() && !one.is_lost; };
-  while (std::ranges::any_of(machines_, is_talking) && Clock::now() < end) {
+  const auto end = Clock::now() + kHostsEndPatience;
+  const auto is_talking = [&](const HostProcess& one) { return one.stream.is_open() && !one.is_lost; };
+  while (std::ranges::any_of(processes_, is_talking) && Clock::now() < end) {
     std::vector<pollfd> set;
     add_to(set);
     ::poll(set.data(), set.size(), 20);
-    for (Machine& machine : machines_) machine.stream.go_on();
+    for (HostProcess& process : processes_) process.stream.go_on();
     hand_on_logs();
   }
-  for (Machine& machine : machines_) machine.input.close();
+  for (HostProcess& process : processes_) process.input.close();
   const auto all_gone = [&] {
     reap();
     hand_on_logs();
-    return std::ranges::all_of(machines_, [](const Machine& one) { return one.agent == 0 || one.agent_status; });
+    return std::ranges::all_of(processes_, [](const HostProcess& one) { return one.agent == 0 || one.agent_status; });
   };
   const bool are_gone = nap_until(kAgentPatience, all_gone);
   if (!are_gone) {
-    for (const Machine& machine : machines_) {
-      if (machine.agent > 0 && !machine.agent_status) ::kill(-machine.agent, SIGKILL);
+    for (const HostProcess& process : processes_) {
+      if (process.agent > 0 && !process.agent_status) ::kill(-process.agent, SIGKILL);
     }
     nap_until(kAgentPatience, all_gone);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostsStarter: the ranks of a job on several machines. It has one process on each of them (machine.h), started by an
-// agent such as ssh, or by itself on this machine, and talks with it over TCP. In a job that somebody else has started
-// those of other machines come by themselves (joined_hosts.h). To the launcher the ranks look as if they were children:
+// HostsStarter: the ranks of a job on several hosts. It has one process on each of them (host_process.h), started by an
+// agent such as ssh, or by itself on this host, and talks with it over TCP. In a job that somebody else has started
+// those of other hosts come by themselves (joined_hosts.h). To the launcher the ranks look as if they were children:
 // their messages, exits and states come from there.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 #include "harness/hosts/agent_log.h"
 #include "harness/hosts/frame_stream.h"
-#include "harness/hosts/machine_talk.h"
+#include "harness/hosts/host_talk.h"
 #include "harness/hosts/placed_job.h"
 #include "harness/launch/children.h"
 #include "harness/launch/job.h"
@@ -49,18 +49,18 @@ class HostsStarter final : public RankStarter {
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
-  struct Machine {
+  struct HostProcess {
     const JobHost* host = nullptr;
     int first = 0;  ///< rank
     bool is_here = false;
     pid_t agent = 0;
     std::optional<int> agent_status;
     std::chrono::steady_clock::time_point agent_ended{};  ///< when it was noticed
-    Descriptor input;  ///< the agent's stdin; its end tells the machine to end its ranks
+    Descriptor input;  ///< the agent's stdin; its end tells the host to end its ranks
     AgentLog log;
     FrameStream stream;
     bool has_come = false;
-    std::optional<MachineHello> hello;
+    std::optional<HostHello> hello;
     bool awaits_ranks = false;
     bool has_ended = false;
     bool is_lost = false;
@@ -73,21 +73,21 @@ class HostsStarter final : public RankStarter {
     TimePoint since;
   };
 
-  [[nodiscard]] const Machine& machine_of(int rank) const;
-  /// What a machine that is invited here is told of its own; empty: it finds out.
+  [[nodiscard]] const HostProcess& process_of(int rank) const;
+  /// What a host that is invited here is told of its own; empty: it finds out.
   [[nodiscard]] std::string interface_of_invited() const;
-  Status start_machine(Machine& machine, const std::vector<std::string>& program);
+  Status start_process(HostProcess& process, const std::vector<std::string>& program);
   void let_in();
   void greet();
   void admit(Guest& guest);
-  void hear(Machine& machine, Connections::Events& events, const Board& board);
-  void take(Machine& machine, const Frame& frame, Connections::Events& events, const Board& board);
+  void hear(HostProcess& process, Connections::Events& events, const Board& board);
+  void take(HostProcess& process, const Frame& frame, Connections::Events& events, const Board& board);
   /// Puts what the host reports of its ranks on the board. Errors: those of reports_from_lines.
-  Status take_reports(const Machine& machine, std::string_view lines, const Board& board);
-  /// More than one machine's where several are one. All have come.
+  Status take_reports(const HostProcess& process, std::string_view lines, const Board& board);
+  /// More than one host's where several are one. All have come.
   [[nodiscard]] std::map<std::string, int> ranks_on_kernels() const;
   /// All have come: what each says of itself.
-  [[nodiscard]] std::vector<JobMachine> described() const;
+  [[nodiscard]] std::vector<HostInfo> described() const;
   /// All have come: each gets the job.
   void give_jobs();
   /// All await their ranks. Errors: see spawn.
@@ -97,11 +97,11 @@ class HostsStarter final : public RankStarter {
   void look_for_losses(Connections::Events& events);
   /// All that have not come, in one error.
   void lose_absent(Connections::Events& events);
-  void lose(Machine& machine, const Status& why, Connections::Events& events);
+  void lose(HostProcess& process, const Status& why, Connections::Events& events);
   [[nodiscard]] bool have_all_come() const;
   [[nodiscard]] bool do_all_await_ranks() const;
-  [[nodiscard]] std::string name_of(const Machine& machine) const;
-  [[nodiscard]] std::string agent_of(const Machine& machine) const;
+  [[nodiscard]] std::string name_of(const HostProcess& process) const;
+  [[nodiscard]] std::string agent_of(const HostProcess& process) const;
   void hand_on_logs();
 
   const JobAcross& across_;
@@ -109,7 +109,7 @@ class HostsStarter final : public RankStarter {
   tcp::Secret key_;  ///< of the job
   tcp::Listener listener_;
   std::string control_;  ///< see control_name_of
-  std::vector<Machine> machines_;
+  std::vector<HostProcess> processes_;
   std::vector<Child> children_;          ///< [rank], and behind them the start command
   std::vector<char> states_;             ///< [rank]
   std::vector<RankStanding> standings_;  ///< [rank], once one of them has waited for long

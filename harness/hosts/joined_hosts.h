@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hosts of a job that somebody else has started once per rank: which there are, and what their processes need to
 // become its ranks. Process 0 of the job becomes its launcher. The first process of each other host becomes what a
-// launcher has there (machine.h). The ranks then come to the process of their host, whose name they know.
+// launcher has there (host_process.h). The ranks then come to the process of their host, whose name they know.
 #pragma once
 
 #include <chrono>

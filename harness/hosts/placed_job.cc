@@ -13,10 +13,10 @@ namespace {
 
 Status check(const Job& job, const JobAcross& across) {
   if (job.ranks_as != RanksAs::processes) {
-    return error(Code::invalid_argument, "ranks on several machines are processes");
+    return error(Code::invalid_argument, "ranks on several hosts are processes");
   }
   if (job.start && job.start->across.empty()) {
-    return error(Code::unavailable, "'{}' starts ranks on one machine only: leave its backend out",
+    return error(Code::unavailable, "'{}' starts ranks on one host only: leave its backend out",
                  job.start->words.front());
   }
   if (job.start && across.agent.find(' ') != std::string::npos &&

@@ -17,16 +17,16 @@ namespace tutti::harness::hosts {
 /// A host of a job on several.
 struct JobHost {
   std::string name;              ///< as the agent takes it
-  int ranks = 1;                 ///< that run there: those after the ranks of the machines before
+  int ranks = 1;                 ///< that run there: those after the ranks of the hosts before
   std::size_t domain_bytes = 0;  ///< memory that they share
 };
 
 struct JobAcross {
   std::vector<JobHost> hosts;
   std::string agent = "ssh";  ///< started as `AGENT HOST COMMAND...`
-  std::string interface;      ///< see find_interface; empty: of the route to the first other machine
-  std::string build;          ///< what all machines must have
-  /// Of a job that somebody else has started: the machines come by themselves. It serves one job.
+  std::string interface;      ///< see find_interface; empty: of the route to the first other host
+  std::string build;          ///< what all hosts must have
+  /// Of a job that somebody else has started: the hosts come by themselves. It serves one job.
   std::shared_ptr<JoinedHosts> joined = nullptr;
 };
 

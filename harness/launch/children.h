@@ -27,7 +27,7 @@ class Children : public RankStarter {
   Status start(const Job& job, const std::string& control_name, const std::string& directory, int log) override;
   /// The same of a job that has a start command, which `values` fill. With `values.hosts` it starts ranks on these.
   Status start_command(const Job& job, const std::string& control_name, const StartValues& values, int log);
-  [[nodiscard]] RankPlace place_of(int rank) const override { return {.machine = 0, .local = rank}; }
+  [[nodiscard]] RankPlace place_of(int rank) const override { return {.host = 0, .local = rank}; }
   void reap() override;
   [[nodiscard]] bool have_all_exited() const override;
   [[nodiscard]] const std::vector<Child>& all() const override { return children_; }

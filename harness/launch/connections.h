@@ -15,7 +15,7 @@
 
 namespace tutti::harness::launch {
 
-struct JobMachine;
+struct HostInfo;
 
 /// A socket at which `ranks` ranks of this host find their launcher. A copy of `open`, or, if that is -1, one at the
 /// name `name`. Errors: those of listen_at; resource.
@@ -38,10 +38,10 @@ class Connections {
     virtual void on_closed(int rank) = 0;
     virtual void on_garbage(int rank, pid_t pid, const std::string& what) = 0;
     virtual void on_unfit(const Status& why) = 0;  ///< a rank came, and cannot be one: the job cannot go on
-    /// A machine cannot go on, or is gone; `first_rank` is there.
+    /// A host cannot go on, or is gone; `first_rank` is there.
     virtual void on_lost_host(int /*first_rank*/, const Status& /*why*/) {}
-    /// All machines have come, and this is what they say of themselves.
-    virtual void on_machines(const std::vector<JobMachine>& /*all*/) {}
+    /// All hosts have come, and this is what they say of themselves.
+    virtual void on_hosts(const std::vector<HostInfo>& /*all*/) {}
   };
 
   using Welcome = std::function<Frame(int rank)>;

@@ -24,8 +24,8 @@ namespace tutti::harness::launch {
 
 class RankStarter;
 
-/// What a machine of a job on several says of itself.
-struct JobMachine {
+/// What a host of a job on several says of itself.
+struct HostInfo {
   std::string host;         ///< as the job names it
   std::string name;         ///< its own
   std::string description;  ///< describe_machine() of there, as JSON text
@@ -37,8 +37,8 @@ struct Job {
   RanksAs ranks_as = RanksAs::processes;  ///< threads, tasks: one child process, which says hello as rank 0
   /// Starts the ranks, which must be processes, in place of the own spawn.
   std::optional<StartCommand> start = {};
-  RankStarter* starter = nullptr;  ///< null: Children, on this machine
-  int first_rank = 0;              ///< of those that are started, where other machines have the rest
+  RankStarter* starter = nullptr;  ///< null: Children, on this host
+  int first_rank = 0;              ///< of those that are started, where other hosts have the rest
   int ranks_here = 0;              ///< and how many they are; 0: all
   bool awaits_others = false;      ///< somebody else starts the other ranks, and they come by themselves
   std::string control = {};        ///< where ranks look for this process; empty: a name is drawn
@@ -67,7 +67,7 @@ enum class Ending : std::uint8_t {
   hung,             ///< an announced operation lasted longer than the timeout
   said_error,       ///< a rank reported an error; `failure` has the code that it gave
   garbled,          ///< a rank sent something that is not a message
-  lost_host,        ///< a machine is gone, or never came
+  lost_host,        ///< a host is gone, or never came
   never_connected,  ///< a rank did not say hello in time
   interrupted,      ///< this process got signal `number` (SIGINT, SIGTERM, SIGHUP)
 };
@@ -93,8 +93,8 @@ class Listener {
  public:
   virtual ~Listener() = default;
   virtual void on_message(int rank, std::string_view type, std::string_view text) = 0;
-  /// Of a job on several machines: once all have come, before the ranks say anything.
-  virtual void on_machines(const std::vector<JobMachine>& /*all*/) {}
+  /// Of a job on several hosts: once all have come, before the ranks say anything.
+  virtual void on_hosts(const std::vector<HostInfo>& /*all*/) {}
   /// The name of a case in messages about hangs.
   [[nodiscard]] virtual std::string case_name(std::uint32_t index) const { return fmt::format("case {}", index); }
   /// Of a job that hangs: what the memory that its ranks share says of each, by rank. Empty: nothing. `domain_fd` is -1

@@ -21,7 +21,7 @@ constexpr auto kTick = 100ms;
 constexpr auto kConnectTick = 20ms;
 constexpr auto kEndTick = 5ms;       // while something is about to be decided
 constexpr auto kSettle = 100ms;      // from the first finding to the verdict
-constexpr auto kCommandSettle = 1s;  // mpirun says within some 10 ms, on a busy machine later, how a rank ended
+constexpr auto kCommandSettle = 1s;  // mpirun says within some 10 ms, on a busy host later, how a rank ended
 
 /// Open MPI's backing files and session files take about 4 MiB per rank.
 std::size_t directory_bytes(const Job& job) { return (static_cast<std::size_t>(job.ranks) * 5 + 8) << 20U; }
@@ -46,14 +46,14 @@ Status RunningJob::start() {
     PrivateDirectory::remove_abandoned();
   }
   const int expected = static_cast<int>(members_.size());
-  // Of a job on several machines each machine listens for its own ranks.
+  // Of a job on several hosts each host listens for its own ranks.
   const bool is_drawn = job_.control.empty() || children_.spans_hosts();
   const std::string name = is_drawn ? draw_control_name() : job_.control;
   const int socket = is_drawn ? -1 : job_.control_socket;
   const auto welcome = [this, expected](int rank) {
     const RankPlace place = children_.place_of(rank);
     return Frame{"welcome",
-                 fmt::format("{} {} {} {} {}", job_.ranks, expected, job_.domain_bytes, place.machine, place.local)};
+                 fmt::format("{} {} {} {} {}", job_.ranks, expected, job_.domain_bytes, place.host, place.local)};
   };
   TUTTI_ASSIGN_OR_RETURN(Descriptor listener, control_listener(socket, name, expected));
   connections_.serve(std::move(listener), {.ranks = expected, .arguments = job_.told}, welcome, std::move(descriptors));
@@ -129,10 +129,10 @@ void RunningJob::on_lost_host(int first_rank, const Status& why) {
   add(std::move(finding));
 }
 
-// Ranks have as long as they have on one machine, however long it took to reach theirs.
-void RunningJob::on_machines(const std::vector<JobMachine>& all) {
+// Ranks have as long as they have on one host, however long it took to reach theirs.
+void RunningJob::on_hosts(const std::vector<HostInfo>& all) {
   started_ = Clock::now();
-  listener_.on_machines(all);
+  listener_.on_hosts(all);
 }
 
 std::string RunningJob::who(int rank, pid_t pid) const {

@@ -170,14 +170,14 @@ Status RankLink::receive_welcome() {
   const Frame& welcome = answer.value();
   if (welcome.type == kEnd) return error(Code::aborted, "the first rank's process of this host has ended the job");
   if (welcome.type == "error") return error_from(welcome.text);
-  // On further lines, what there is to say of other machines: the job's key, and the rest. Rank 0 then gets two
+  // On further lines, what there is to say of other hosts: the job's key, and the rest. Rank 0 then gets two
   // listeners.
   const std::size_t line = std::min(welcome.text.find('\n'), welcome.text.size());
   const bool is_across = line < welcome.text.size();
   const std::string words = welcome.text.substr(0, line);
   int processes = 0;
   const bool is_read = welcome.type == "welcome" && std::sscanf(words.c_str(), "%d %d %zu %d %d", &ranks_, &processes,
-                                                                &domain_bytes_, &place_.machine, &place_.local) == 5;
+                                                                &domain_bytes_, &place_.host, &place_.local) == 5;
   const std::size_t expected = (domain_bytes_ > 0 ? 3U : 2U) + (is_across && rank_ == 0 ? 2U : 0U);
   if (!is_read || given.size() != expected) {
     return error(Code::io, "the launcher answered '{} {}' with {} descriptors", welcome.type, words, given.size());

@@ -40,7 +40,7 @@ class RankLink {
   [[nodiscard]] int domain_fd() const { return domain_.get(); }  ///< -1 if the job has no domain
   [[nodiscard]] std::size_t domain_bytes() const { return domain_bytes_; }
 
-  /// Null where all ranks are on one machine.
+  /// Null where all ranks are on one host.
   [[nodiscard]] const AcrossPlace* across() const { return across_ ? &*across_ : nullptr; }
   [[nodiscard]] const AcrossListeners& listeners() const { return listeners_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RankStarter: what starts the ranks of a job, tells on which machine each of them runs, and ends them. Children are
-// processes of this machine; HostsStarter has ranks on several.
+// RankStarter: what starts the ranks of a job, tells on which host each of them runs, and ends them. Children are
+// processes of this host; HostsStarter has ranks on several.
 #pragma once
 
 #include <optional>
@@ -36,13 +36,13 @@ class RankStarter {
 
   /// Whether the ranks are on several hosts, each of which listens for its own ranks.
   [[nodiscard]] virtual bool spans_hosts() const { return false; }
-  /// Of a job on several machines: the name of the one that a rank is on. Empty: there is one.
+  /// Of a job on several hosts: the name of the one that a rank is on. Empty: there is one.
   [[nodiscard]] virtual std::string host_name(int /*rank*/) const { return {}; }
   /// The state of a rank's process (ProcessInfo), where it cannot be seen from here; nothing: it can.
   [[nodiscard]] virtual std::optional<char> state_of(int /*rank*/) const { return {}; }
   /// What the memory that each rank shares says of it, of ranks that have waited for long; empty: it can be seen here.
   [[nodiscard]] virtual std::vector<RankStanding> standings() const { return {}; }
-  /// What the ranks of other machines say comes here: appends what to wait for, and hands on what has come. What they
+  /// What the ranks of other hosts say comes here: appends what to wait for, and hands on what has come. What they
   /// announce goes to `board`.
   virtual void add_to(std::vector<pollfd>& /*set*/) const {}
   virtual void service(Connections::Events& /*events*/, const Board& /*board*/) {}

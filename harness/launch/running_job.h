@@ -58,8 +58,8 @@ class RunningJob : private Connections::Events {
   void on_garbage(int rank, pid_t pid, const std::string& what) override;
   void on_unfit(const Status& why) override;
   void on_lost_host(int first_rank, const Status& why) override;
-  void on_machines(const std::vector<JobMachine>& all) override;
-  /// "rank 3 (pid 17)"; of a job on several machines "rank 3 on b (pid 17)".
+  void on_hosts(const std::vector<HostInfo>& all) override;
+  /// "rank 3 (pid 17)"; of a job on several hosts "rank 3 on b (pid 17)".
   [[nodiscard]] std::string who(int rank, pid_t pid) const;
 
   void weigh();
@@ -99,7 +99,7 @@ class RunningJob : private Connections::Events {
   std::vector<RankStanding> standings_;  ///< [rank], of the last time that somebody asked
   bool is_over_ = false;                 ///< the verdict stands; messages are still handed on
   TimePoint decide_by_;
-  TimePoint started_;  ///< when the processes were started; on several machines, when all of these had come
+  TimePoint started_;  ///< when the processes were started; on several hosts, when all of these had come
   std::optional<TimePoint> last_bye_;
   TimePoint next_state_look_;
   std::map<std::pair<int, pid_t>, TimePoint> stopped_since_;  ///< rank and process

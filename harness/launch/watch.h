@@ -23,7 +23,7 @@ namespace tutti::harness::launch {
 struct RankView {
   int rank = 0;
   pid_t pid = 0;
-  std::string host = {};                  ///< where there are several machines
+  std::string host = {};                  ///< where there are several hosts
   char state = 'S';                       ///< see ProcessInfo
   std::chrono::nanoseconds waited = {};   ///< since the announcement; 0: nothing is pending
   std::chrono::nanoseconds granted = {};  ///< to it, beyond the timeout

@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kStateInterval = 1s;       // of the look at /proc for stopped processes
 constexpr auto kOneProcessPatience = 1s;  // with ranks in one process, which report at the deadline themselves
-constexpr auto kAcrossPatience = 1500ms;  // before all ranks are said to hang: a machine that is cut off falls silent
+constexpr auto kAcrossPatience = 1500ms;  // before all ranks are said to hang: a host that is cut off falls silent
 constexpr auto kExitPatience = 10s;       // from the last bye to the last exit
 
 }  // namespace

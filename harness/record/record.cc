@@ -69,7 +69,7 @@ std::vector<Column> all_columns() {
       Column{
           "checked_on", "",
           "timed: the timed buffers, after a timed call; further: one more operation after a refill, since a loop in "
-          "place feeds on its own results; every: as --check says; empty: nothing was "
+          "place feeds on its own results; every, last: as --check says; empty: nothing was "
           "checked. Then `3 passes of 15 ranks` where a narrow float cannot sum all ranks exactly (in one of the "
           "passes "
           "each rank contributed to each element); `random values`, `special values` as --values says; `special values "

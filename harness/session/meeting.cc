@@ -22,7 +22,7 @@ Status Meeting::open(ReferenceBackend& reference, int first) {
 TuttiBackendJoin Meeting::join() {
   return {.local_ranks = devices_.empty() ? 1 : static_cast<std::int32_t>(devices_.size()),
           .devices = devices_.empty() ? nullptr : devices_.data(),
-          .host = host_.at().machine,
+          .host = host_.at().host,
           .rank_on_host = host_.at().local,
           .exchange = exchange,
           .context = this,

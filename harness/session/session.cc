@@ -201,7 +201,7 @@ std::vector<RankStanding> standings_of(const SessionSpec& spec, int domain_fd) {
   return standings_in(spec, domain_fd, std::nullopt);
 }
 
-std::vector<RankStanding> standings_on_machine(const std::string& payload, int machine, int domain_fd) {
+std::vector<RankStanding> standings_on_host(const std::string& payload, int machine, int domain_fd) {
   const auto spec = session_in_payload(payload);
   return spec.is_ok() ? standings_in(spec.value(), domain_fd, machine) : std::vector<RankStanding>();
 }

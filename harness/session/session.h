@@ -39,9 +39,9 @@ using Send = std::function<Status(std::string_view type, std::string_view text)>
 /// What a Listener says of the ranks of a job that hangs (harness/launch/job.h): where each communicator stands. Empty
 /// where no rank has told of a wait, or the domain cannot be opened.
 [[nodiscard]] std::vector<RankStanding> standings_of(const SessionSpec& spec, int domain_fd);
-/// What run_machine asks of a machine (harness/hosts/machine.h), whose ranks share that memory: of the others nothing
-/// is known here. `payload`: the specification as the launcher gave it.
-[[nodiscard]] std::vector<RankStanding> standings_on_machine(const std::string& payload, int machine, int domain_fd);
+/// What run_host_process asks of a machine (harness/hosts/host_process.h), whose ranks share that memory: of the others
+/// nothing is known here. `payload`: the specification as the launcher gave it.
+[[nodiscard]] std::vector<RankStanding> standings_on_host(const std::string& payload, int machine, int domain_fd);
 /// The same of a domain that is open.
 [[nodiscard]] std::vector<RankStanding> standings_of(const Domain& domain);
 

@@ -9,7 +9,7 @@
 #include "harness/faults/trial.h"
 #include "harness/gate/counters.h"
 #include "harness/hosts/frame_stream.h"
-#include "harness/hosts/machine_talk.h"
+#include "harness/hosts/host_talk.h"
 #include "harness/launch/children.h"
 #include "harness/session/session.h"
 #include "harness/soak/soak.h"
@@ -77,8 +77,8 @@ constexpr std::array kKinds{
     Kind{"soak", there_and_back_as_json<harness::SoakResult, harness::soak_from_json>},
     Kind{"costs", costs},
     Kind{"invitation", invitation},
-    Kind{"hello", there_and_back_as_json<harness::hosts::MachineHello, harness::hosts::hello_from_json>},
-    Kind{"job", there_and_back_as_json<harness::hosts::MachineJob, harness::hosts::job_from_json>},
+    Kind{"hello", there_and_back_as_json<harness::hosts::HostHello, harness::hosts::hello_from_json>},
+    Kind{"job", there_and_back_as_json<harness::hosts::HostJob, harness::hosts::job_from_json>},
     Kind{"failed", failure},
     Kind{"standing", there_and_back_as_json<harness::board::RankStanding, harness::board::standing_from_json>},
     Kind{"across", there_and_back_as_json<harness::board::AcrossPlace, harness::board::across_from_json>},

@@ -352,7 +352,7 @@ class UnderMpirun : public Launching {};
 /// Pretends that its processes run on two machines, two on each.
 class TwoMachines final : public Children {
  public:
-  [[nodiscard]] RankPlace place_of(int rank) const override { return {.machine = rank / 2, .local = rank % 2}; }
+  [[nodiscard]] RankPlace place_of(int rank) const override { return {.host = rank / 2, .local = rank % 2}; }
 };
 
 TEST_P(Launching, EachRankIsToldItsMachineAndItsPlaceThere) {

@@ -116,7 +116,7 @@ int run(std::string_view mode, int victim) {
   if (directory != nullptr && !link.value().send("directory", directory).is_ok()) return 1;
   if (mode == "place") {
     const RankPlace& place = link.value().place();
-    const std::string text = std::to_string(place.machine) + "/" + std::to_string(place.local);
+    const std::string text = std::to_string(place.host) + "/" + std::to_string(place.local);
     return link.value().send("row", text).is_ok() && link.value().finish().is_ok() ? 0 : 1;
   }
   if (mode == "exchange") return exchange(link.value());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/hosts/machine.h"
+#include "harness/hosts/host_process.h"
 
 #include <algorithm>
 #include <array>
@@ -15,8 +15,8 @@
 
 #include "harness/board/segment.h"
 #include "harness/hosts/frame_stream.h"
+#include "harness/hosts/host_talk.h"
 #include "harness/hosts/joined_hosts.h"
-#include "harness/hosts/machine_talk.h"
 #include "harness/launch/children.h"
 #include "harness/launch/connections.h"
 #include "harness/launch/control_name.h"
@@ -40,8 +40,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kInvitationPatience = 30s;
 constexpr auto kConnectPatience = 10s;
-constexpr auto kMachineEndTick = 20ms;
-constexpr auto kMachineTick = 50ms;
+constexpr auto kHostEndTick = 20ms;
+constexpr auto kHostTick = 50ms;
 constexpr auto kStandingsInterval = 500ms;
 constexpr std::size_t kMostInvitation = 65536;
 
@@ -73,7 +73,7 @@ Result<ToLauncher> connect_to_launcher(const Invitation& invitation) {
   TUTTI_ASSIGN_OR_RETURN(const tcp::Nonce nonce, tcp::draw_nonce());
   TUTTI_ASSIGN_OR_RETURN(Descriptor socket, tcp::connect_to(invitation.address));
   tcp::Greeting greeting = tcp::Greeting::of_client(
-      key, nonce, {.role = tcp::Role::machine, .from = static_cast<std::uint32_t>(invitation.machine)});
+      key, nonce, {.role = tcp::Role::machine, .from = static_cast<std::uint32_t>(invitation.host)});
   bool is_connected = false;
   for (const auto end = Clock::now() + kConnectPatience; Clock::now() < end;) {
     const auto events = static_cast<short>(POLLIN | (!is_connected || greeting.wants_to_write() ? POLLOUT : 0));
@@ -97,17 +97,17 @@ Result<ToLauncher> connect_to_launcher(const Invitation& invitation) {
   return error(Code::unavailable, "the launcher does not answer at {}", invitation.address);
 }
 
-class Machine : private Connections::Events {
+class HostProcess : private Connections::Events {
  public:
   struct Place {
-    int number = 0;                   ///< of this machine
+    int number = 0;                   ///< of this host
     std::string key;                  ///< of the job, for its ranks
     std::string control;              ///< of the job
     int control_socket = -1;          ///< see Invitation
     OnLostLauncher on_lost_launcher;  ///< empty: the invitation, and the launcher's end, come over stdin
     tcp::Listener exchange, domain;
   };
-  Machine(FrameStream stream, Place place, const Standings& standings)
+  HostProcess(FrameStream stream, Place place, const Standings& standings)
       : stream_(std::move(stream)),
         number_(place.number),
         key_(std::move(place.key)),
@@ -117,9 +117,9 @@ class Machine : private Connections::Events {
         exchange_(std::move(place.exchange)),
         domain_listener_(std::move(place.domain)),
         standings_(standings) {}
-  ~Machine() override { children_.end(); }
-  Machine(const Machine&) = delete;
-  Machine& operator=(const Machine&) = delete;
+  ~HostProcess() override { children_.end(); }
+  HostProcess(const HostProcess&) = delete;
+  HostProcess& operator=(const HostProcess&) = delete;
 
   void say(const Frame& frame) { stream_.send(frame); }
 
@@ -155,7 +155,7 @@ class Machine : private Connections::Events {
     if (!is_child(rank) && visitor.has_said_bye) stream_.send({"exit", fmt::format("{} {} 0", rank, visitor.pid)});
   }
   void on_garbage(int rank, pid_t pid, const std::string& what) override {
-    // One that said no hello is counted as the machine's first.
+    // One that said no hello is counted as the host's first.
     stream_.send({"garbage", fmt::format("{} {} {}", rank < 0 ? job_.first : rank, pid, what)});
   }
   void on_unfit(const Status& why) override { fail(why); }
@@ -165,7 +165,7 @@ class Machine : private Connections::Events {
                                {reads_stdin() ? STDIN_FILENO : -1, POLLIN, 0},
                                {stream_.descriptor(), stream_.events(), 0}};
     if (has_job_) connections_.add_to(set);
-    ::poll(set.data(), set.size(), static_cast<int>(kMachineTick.count()));
+    ::poll(set.data(), set.size(), static_cast<int>(kHostTick.count()));
     if (set[1].revents != 0) {
       char c = 0;
       is_alone_ |= ::read(STDIN_FILENO, &c, 1) <= 0;
@@ -305,7 +305,7 @@ class Machine : private Connections::Events {
     stream_.send({"ended", ""});
     for (const auto end = Clock::now() + 2s; stream_.is_open() && !stream_.has_sent_all() && Clock::now() < end;) {
       pollfd one{.fd = stream_.descriptor(), .events = stream_.events(), .revents = 0};
-      ::poll(&one, 1, static_cast<int>(kMachineEndTick.count()));
+      ::poll(&one, 1, static_cast<int>(kHostEndTick.count()));
       stream_.go_on();
     }
     return why.is_ok() && !is_done && !reads_stdin() ? error(Code::aborted, "the job has failed") : why;
@@ -343,11 +343,11 @@ class Machine : private Connections::Events {
   std::string key_, control_;
   int control_socket_;
   OnLostLauncher on_lost_launcher_;
-  std::vector<Visitor> visitors_;  ///< from the machine's first rank on
+  std::vector<Visitor> visitors_;  ///< from the host's first rank on
   tcp::Listener exchange_, domain_listener_;
   const Standings& standings_;
   Interrupts interrupts_;
-  MachineJob job_;
+  HostJob job_;
   std::string payload_;
   const pid_t launcher_ = ::getppid();  ///< or its agent
   Status garbled_;                      ///< what the launcher says is not understood
@@ -372,40 +372,40 @@ Status serve(const Invitation& invitation, const std::string& build, const Stand
   if (reached.status().code() == Code::aborted && on_lost_launcher) on_lost_launcher("is gone");
   TUTTI_ASSIGN_OR_RETURN(ToLauncher launcher, std::move(reached));
   const machine::Machine described = describe_machine();
-  MachineHello hello{.build = build,
-                     .name = tcp::hostname(),
-                     .kernel = running_kernel(),
-                     .cores = static_cast<int>(allowed_cores().size()),
-                     .description = machine_to_json(described),
-                     .fingerprint = fingerprint_of(described)};
+  HostHello hello{.build = build,
+                  .name = tcp::hostname(),
+                  .kernel = running_kernel(),
+                  .cores = static_cast<int>(allowed_cores().size()),
+                  .description = machine_to_json(described),
+                  .fingerprint = fingerprint_of(described)};
   if (invitation.interface.empty()) {
     TUTTI_ASSIGN_OR_RETURN(hello.interface, tcp::own_address(launcher.socket.get()));
   } else {
     TUTTI_ASSIGN_OR_RETURN(hello.interface, tcp::address_of_interface(invitation.interface));
   }
   tcp::Listener exchange, domain;
-  if (invitation.machine == 0) {
+  if (invitation.host == 0) {
     TUTTI_ASSIGN_OR_RETURN(exchange, tcp::listen_on(hello.interface));
     TUTTI_ASSIGN_OR_RETURN(domain, tcp::listen_on(hello.interface));
     hello.exchange_address = exchange.address;
     hello.domain_address = domain.address;
   }
-  Machine machine(FrameStream(std::move(launcher.socket), launcher.session),
-                  {.number = invitation.machine,
-                   .key = invitation.key,
-                   .control = invitation.control,
-                   .control_socket = invitation.control_socket,
-                   .on_lost_launcher = on_lost_launcher,
-                   .exchange = std::move(exchange),
-                   .domain = std::move(domain)},
-                  standings);
-  machine.say({"hello", to_json(hello)});
-  return machine.run();
+  HostProcess process(FrameStream(std::move(launcher.socket), launcher.session),
+                      {.number = invitation.host,
+                       .key = invitation.key,
+                       .control = invitation.control,
+                       .control_socket = invitation.control_socket,
+                       .on_lost_launcher = on_lost_launcher,
+                       .exchange = std::move(exchange),
+                       .domain = std::move(domain)},
+                      standings);
+  process.say({"hello", to_json(hello)});
+  return process.run();
 }
 
 }  // namespace
 
-Status run_machine(const std::string& build, const Standings& standings) {
+Status run_host_process(const std::string& build, const Standings& standings) {
   TUTTI_ASSIGN_OR_RETURN(const std::string line, read_line());
   TUTTI_ASSIGN_OR_RETURN(const Invitation invitation, invitation_from(line));
   // The ranks that this process starts have them too.
@@ -414,8 +414,8 @@ Status run_machine(const std::string& build, const Standings& standings) {
   return serve(invitation, build, standings, {});
 }
 
-Status serve_machine(const Invitation& invitation, const std::string& build, const Standings& standings,
-                     const OnLostLauncher& on_lost_launcher) {
+Status serve_as_host_process(const Invitation& invitation, const std::string& build, const Standings& standings,
+                             const OnLostLauncher& on_lost_launcher) {
   return serve(invitation, build, standings, on_lost_launcher);
 }
 

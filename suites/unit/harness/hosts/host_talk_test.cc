@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a host reports of its ranks: there and back, and each way in which it cannot be read.
-#include "harness/hosts/machine_talk.h"
+#include "harness/hosts/host_talk.h"
 
 #include <vector>
 

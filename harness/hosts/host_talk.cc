@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/hosts/machine_talk.h"
+#include "harness/hosts/host_talk.h"
 
 #include <algorithm>
 #include <charconv>
@@ -20,7 +20,7 @@ template <class Read>
 auto understand(std::string_view what, std::string_view text, Read read) -> decltype(read(json())) {
   auto value = read_json(Code::invalid_argument, what, text, read);
   if (value.is_ok()) return value;
-  return error(Code::invalid_argument, "{} cannot be read: are both machines of the same build? ({})", what,
+  return error(Code::invalid_argument, "{} cannot be read: are both hosts of the same build? ({})", what,
                value.status().message());
 }
 
@@ -28,7 +28,7 @@ auto understand(std::string_view what, std::string_view text, Read read) -> decl
 
 std::string to_line(const Invitation& invitation) {
   return json{{"key", invitation.key},           {"address", invitation.address},
-              {"machine", invitation.machine},   {"interface", invitation.interface},
+              {"host", invitation.host},         {"interface", invitation.interface},
               {"control", invitation.control},   {"control_socket", invitation.control_socket},
               {"backends", invitation.backends}, {"transports", invitation.transports}}
              .dump(-1, ' ', false, json::error_handler_t::replace) +
@@ -43,13 +43,13 @@ Result<Invitation> invitation_from(std::string_view line) {
                           .control = all.at("control"),
                           .backends = all.at("backends"),
                           .transports = all.at("transports")};
-    TUTTI_RETURN_IF_ERROR(read_number(all, "machine", invitation.machine, 0));
+    TUTTI_RETURN_IF_ERROR(read_number(all, "host", invitation.host, 0));
     TUTTI_RETURN_IF_ERROR(read_number(all, "control_socket", invitation.control_socket, -1));
     return invitation;
   });
 }
 
-std::string to_json(const MachineHello& hello) {
+std::string to_json(const HostHello& hello) {
   return json{{"build", hello.build},
               {"name", hello.name},
               {"kernel", hello.kernel},
@@ -62,16 +62,16 @@ std::string to_json(const MachineHello& hello) {
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-Result<MachineHello> hello_from_json(std::string_view text) {
-  return understand("what a machine says of itself", text, [](const json& all) -> Result<MachineHello> {
-    MachineHello hello{.build = all.at("build"),
-                       .name = all.at("name"),
-                       .kernel = all.at("kernel"),
-                       .description = all.at("description"),
-                       .fingerprint = all.at("fingerprint"),
-                       .interface = all.at("interface"),
-                       .exchange_address = all.at("exchange_address"),
-                       .domain_address = all.at("domain_address")};
+Result<HostHello> hello_from_json(std::string_view text) {
+  return understand("what a host says of itself", text, [](const json& all) -> Result<HostHello> {
+    HostHello hello{.build = all.at("build"),
+                    .name = all.at("name"),
+                    .kernel = all.at("kernel"),
+                    .description = all.at("description"),
+                    .fingerprint = all.at("fingerprint"),
+                    .interface = all.at("interface"),
+                    .exchange_address = all.at("exchange_address"),
+                    .domain_address = all.at("domain_address")};
     TUTTI_RETURN_IF_ERROR(read_number(all, "cores", hello.cores, 1));
     if (!json::parse(hello.description, nullptr, false).is_object())
       return error(Code::invalid_argument, "its description is no JSON object");
@@ -79,7 +79,7 @@ Result<MachineHello> hello_from_json(std::string_view text) {
   });
 }
 
-std::string to_json(const MachineJob& job) {
+std::string to_json(const HostJob& job) {
   return json{{"ranks", job.ranks},
               {"first", job.first},
               {"here", job.here},
@@ -92,9 +92,9 @@ std::string to_json(const MachineJob& job) {
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-Result<MachineJob> job_from_json(std::string_view text) {
-  return understand("the job that the launcher gives", text, [](const json& all) -> Result<MachineJob> {
-    MachineJob job{.arguments = all.at("arguments")};
+Result<HostJob> job_from_json(std::string_view text) {
+  return understand("the job that the launcher gives", text, [](const json& all) -> Result<HostJob> {
+    HostJob job{.arguments = all.at("arguments")};
     TUTTI_RETURN_IF_ERROR(read_number(all, "ranks", job.ranks, 1));
     TUTTI_RETURN_IF_ERROR(read_number(all, "first", job.first, 0));
     TUTTI_RETURN_IF_ERROR(read_number(all, "here", job.here, 1));

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the launcher of a job on several machines and the process that it has on each of them say to each other. First
+// What the launcher of a job on several hosts and the process that it has on each of them say to each other. First
 // an Invitation goes over that process's stdin, which other users and the network cannot read. It has the job's key,
 // which is in no frame. Then the process connects, and both show that they know the key (impl/tcp/greeting.h). Then
 // frames, which are sealed (frame_stream.h):
 //
-//   machine -> launcher   hello    MachineHello
-//   launcher -> machine   payload  the job's
-//                         job      MachineJob
-//   machine -> launcher   awaits   it listens for its ranks
-//                         up       rank and pid of a rank that said hello
-//                         from     rank, type, line break, text: what a rank says
-//                         closed   rank: its connection has ended
-//                         garbage  rank, pid and what: it sent something that is no message
-//                         exit     rank, pid and wait status
-//                         status   a line per rank (see board.h), now and then: who says nothing is gone
-//                         standing rank and RankStanding: what the memory says of one that has waited for long
-//                         failed   code and message: it cannot go on
-//   launcher -> machine   alive    now and then
-//                         end      kill what is left and leave
-//   machine -> launcher   ended    nothing is left here
+//   host -> launcher  hello     HostHello
+//   launcher -> host  payload   the job's
+//                     job       HostJob
+//   host -> launcher  awaits    it listens for its ranks
+//                     up        rank and pid of a rank that said hello
+//                     from      rank, type, line break, text: what a rank says
+//                     closed    rank: its connection has ended
+//                     garbage   rank, pid and what: it sent something that is no message
+//                     exit      rank, pid and wait status
+//                     status    a line per rank (see board.h), now and then: who says nothing is gone
+//                     standing  rank and RankStanding: what the memory says of one that has waited for long
+//                     failed    code and message: it cannot go on
+//   launcher -> host  alive     now and then
+//                     end       kill what is left and leave
+//   host -> launcher  ended     nothing is left here
 #pragma once
 
 #include <chrono>
@@ -39,14 +39,14 @@ inline constexpr std::chrono::milliseconds kStatusInterval(250);
 inline constexpr std::chrono::milliseconds kAliveInterval(1000);
 /// Who hears of the other end as often as it should has heard within this.
 inline constexpr std::chrono::milliseconds kUsualSilence(1000);
-/// A machine that has not heard of its launcher for this long ends its ranks.
+/// A host that has not heard of its launcher for this long ends its ranks.
 inline constexpr std::chrono::seconds kLauncherSilence(10);
 
 struct Invitation {
   std::string key;        ///< of the job, in digits of base 16
   std::string address;    ///< where the launcher listens
-  int machine = 0;        ///< the number of this one
-  std::string interface;  ///< of this machine; empty: the one that the connection to the launcher has
+  int host = 0;           ///< the number of this one
+  std::string interface;  ///< of this host; empty: the one that the connection to the launcher has
   std::string control;    ///< of the job: see control_name_of
   /// A descriptor of this process that listens for the ranks of its host already, at `control` itself; -1: it listens
   /// by itself.
@@ -59,23 +59,23 @@ struct Invitation {
 /// Errors: invalid_argument.
 [[nodiscard]] Result<Invitation> invitation_from(std::string_view line);
 
-struct MachineHello {
+struct HostHello {
   std::string build;             ///< the version text
-  std::string name;              ///< the machine's own
-  std::string kernel;            ///< the same on machines that are one
+  std::string name;              ///< the host's own
+  std::string kernel;            ///< the same on hosts that are one
   int cores = 1;                 ///< that its ranks may use
   std::string description;       ///< describe_machine() of there, as JSON text
   std::string fingerprint;       ///< of that, which says more than the text
   std::string interface;         ///< where its ranks will listen
-  std::string exchange_address;  ///< of machine 0: what rank 0 will listen at
+  std::string exchange_address;  ///< of host 0: what rank 0 will listen at
   std::string domain_address;
 };
-[[nodiscard]] std::string to_json(const MachineHello& hello);
-[[nodiscard]] Result<MachineHello> hello_from_json(std::string_view text);
+[[nodiscard]] std::string to_json(const HostHello& hello);
+[[nodiscard]] Result<HostHello> hello_from_json(std::string_view text);
 
-struct MachineJob {
+struct HostJob {
   int ranks = 1;  ///< of the whole job
-  int first = 0;  ///< of this machine
+  int first = 0;  ///< of this host
   int here = 1;
   int started = 1;        ///< the first of those, which this process starts itself; others start the rest
   std::string arguments;  ///< that ranks which come by themselves have to have been started with; empty: nothing
@@ -84,8 +84,8 @@ struct MachineJob {
   std::int64_t launcher_ns = 0;  ///< its clock, when this is sent
   AcrossPlace place;             ///< without the key
 };
-[[nodiscard]] std::string to_json(const MachineJob& job);
-[[nodiscard]] Result<MachineJob> job_from_json(std::string_view text);
+[[nodiscard]] std::string to_json(const HostJob& job);
+[[nodiscard]] Result<HostJob> job_from_json(std::string_view text);
 
 /// What a host's board shows of one rank, and what the system shows of its process.
 struct RankReport {
