@@ -6,6 +6,7 @@
 #include "impl/embed/parts.h"
 #include "impl/embed/progress.h"
 #include "impl/transports/failure.h"
+#include "impl/transports/link.h"
 
 namespace tutti::embed {
 
