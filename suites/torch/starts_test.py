@@ -45,6 +45,13 @@ class Starts(support.TestCase):
         self.assertRegex(done.stdout, "(?i)(socket|connect)")
         self.assertLess(time.monotonic() - begin, support.patience(30))
 
+    def test_a_wrong_master_is_named(self):
+        code = ("import datetime, torch.distributed as dist, tutti_torch; "
+                "dist.init_process_group('tutti', timeout=datetime.timedelta(seconds=1))")
+        done = support.python("-c", code, RANK="1", WORLD_SIZE="2", MASTER_ADDR="no.such.host.invalid", MASTER_PORT="29333")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("no.such.host.invalid", done.stdout)
+
     def test_a_rank_that_never_comes_is_named(self):
         """torch itself waits for nobody: its store is there, and the group says who is missing."""
         code = ("import datetime, torch.distributed as dist, tutti_torch; dist.init_process_group('tutti', "
