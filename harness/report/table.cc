@@ -468,8 +468,8 @@ std::string Table::footer(std::span<const LeftOut> left_out) const {
   }
   if (from_formula_ > 0) {
     text += fmt::format(
-        "# from the cost formula: {} whose algorithm `auto` chose by it, for nothing was measured on such "
-        "ranks; --algorithms all measures\n",
+        "# from the cost formula: {} whose algorithm `auto` chose by it: the table of measured choices has none for such "
+        "ranks. Times and results are as good as all others; --algorithms all shows whether another is faster\n",
         counted(from_formula_, "row"));
   }
   if (flat_on_hosts_ > 0) {
