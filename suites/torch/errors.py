@@ -61,6 +61,33 @@ def stopped(rank, x):
 
 
 @case
+def stopped_training(rank, x):
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
+    for step in range(100_000):
+        if rank == 1 and step == 5:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        model(torch.ones(4, 64)).sum().backward()
+
+
+@case
+def killed_elsewhere(rank, x):
+    """It is in none of the groups that go on."""
+    others = dist.new_group([other for other in range(dist.get_world_size()) if other != 1])
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.5)
+    dist.all_reduce(x, group=others)
+    assert x[0] == dist.get_world_size() - 1, x
+
+
+@case
+def killed_under_a_callback(rank, x):
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.all_reduce(x, async_op=True).get_future().then(lambda future: future.value()[0] * 2).wait()
+
+
+@case
 def absent(rank, x):
     if rank == 1:
         time.sleep(TIMEOUT + 1)
@@ -226,7 +253,7 @@ def run_case(name, ranks, folder):
         children[child] = rank
     pathlib.Path(folder, "pids.json").write_text(json.dumps({rank: pid for pid, rank in children.items()}))
     while children:
-        if name == "stopped" and len(children) == 1:
+        if name.startswith("stopped") and len(children) == 1:
             os.kill(*children, signal.SIGKILL)
         children.pop(os.wait()[0])
 

@@ -54,8 +54,16 @@ class Errors(support.TestCase):
     def test_a_rank_that_is_killed_in_training_is_named(self):
         self.assertToldEverywhere("killed_training", "rank 1", "{pid}", but=[1])
 
+    def test_a_rank_that_is_killed_is_named_where_a_callback_is_waited_for(self):
+        self.assertToldEverywhere("killed_under_a_callback", "tutti:all_reduce", "rank 1", "{pid}", but=[1])
+
+    def test_a_rank_that_is_killed_disturbs_no_group_without_it(self):
+        found, _ = self.met("killed_elsewhere")
+        self.assertEqual({rank: met["text"] for rank, met in found.items()}, {rank: "" for rank in range(self.RANKS) if rank != 1})
+
     def test_a_rank_that_is_stopped_is_told_at_the_deadline(self):
-        self.assertToldEverywhere("stopped", "rank 1", "gave up", but=[1])
+        for case in ["stopped", "stopped_training"]:
+            self.assertToldEverywhere(case, "tutti:all_reduce", "rank 1", "gave up", but=[1])
 
     def test_a_rank_that_does_not_come_is_told_at_the_deadline(self):
         found = self.assertToldEverywhere("absent", "rank 1", told_by=[0])
