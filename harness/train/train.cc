@@ -360,7 +360,7 @@ Status Trainee::tell_trace() {
   if (calls_.empty() || !place_.on_trace) return {};
   std::string lines;
   for (const TracedCall& call : calls_) {
-    lines += fmt::format("{},0,{},float,{},{},,{:.3f}\n", call.step, call.operation,
+    lines += fmt::format("{},,{},float,{},{},,{:.3f}\n", call.step, call.operation,
                          call.operation == to_string(Collective::all_reduce) ? "sum" : "", call.bytes, call.gap_us);
   }
   calls_.clear();

@@ -69,8 +69,21 @@ class Trained(unittest.TestCase):
         self.assertEqual(head, "step,group,operation,dtype,op,bytes,peer_bytes,gap_us")
         steps = [line.split(",") for line in lines]
         self.assertEqual([step[:7] for step in steps[:3]],
-                         [["0", "0", "all_reduce", "float", "sum", size, ""] for size in ["2040", "64000", "21320"]])
+                         [["0", "", "all_reduce", "float", "sum", size, ""] for size in ["2040", "64000", "21320"]])
         self.assertEqual({step[0] for step in steps}, {"0", "1", "2"})
+
+    def test_a_trace_replays(self):
+        for way in ["overlapped", "ring"]:
+            with self.subTest(way), support.Run("train", "--ranks", 2, *SHORT, "--gradients", way, "--record",
+                                                "{folder}/t.csv") as one:
+                result = one.wait(support.patience(60))
+                self.assertEqual(result.code, 0, result)
+                with support.Run("run", "--trace", one.path / "t.csv", "--ranks", 2, "--backends", "tutti", "--gaps",
+                                 "off", "--iterations", 5, "--csv", "{folder}/rows.csv") as replay:
+                    result = replay.wait(support.patience(60))
+                    self.assertEqual(result.code, 0, result)
+                    self.assertEqual([(row["step"], row["verdict"]) for row in replay.rows()[1]],
+                                     [(step, "ok") for step in ["0", "1", "2", "whole"]])
 
     def test_the_users_images(self):
         with tempfile.TemporaryDirectory(prefix="tutti-test-") as folder:
