@@ -142,8 +142,8 @@ class Ranks {
  private:
   [[nodiscard]] harness::RankPlace place_of(int rank) const {
     const harness::MetAcross* const across = job_.across();
-    if (across == nullptr) return {.machine = 0, .local = rank};
-    return {.machine = across->host, .local = rank - across->hosts.all[static_cast<std::size_t>(across->host)].first};
+    if (across == nullptr) return {.host = 0, .local = rank};
+    return {.host = across->host, .local = rank - across->hosts.all[static_cast<std::size_t>(across->host)].first};
   }
 
   /// Before anything is timed.
