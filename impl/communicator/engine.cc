@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/communicator/engine.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace tutti {
@@ -18,6 +19,40 @@ Result<std::unique_ptr<Communicator>> create_with_hooks(Domain& domain, int rank
   return std::unique_ptr<Communicator>(new Engine(domain.seen_by(rank), rank, common));
 }
 
+namespace {
+
+/// What `plan` touches of memory that others share.
+void add_needs(const Plan& plan, MemoryNeeds& needs) {
+  const auto add = [](auto& list, const auto& one) {
+    if (std::ranges::find(list, one) == list.end()) list.push_back(one);
+  };
+  const int rank = plan.header().rank;
+  if (plan.header().scratch_bytes > 0) add(needs.scratch_of, rank);
+  needs.scratch_bytes = std::max(needs.scratch_bytes, static_cast<std::size_t>(plan.header().scratch_bytes));
+  for (const PlanOp& op : plan.ops()) {
+    if (op.verb != Verb::move) continue;
+    for (int i = 0; i < op.destinations + op.sources; ++i) {
+      const PlanOperand& operand = plan.operands()[op.first_operand + static_cast<std::uint32_t>(i)];
+      const auto end = static_cast<std::size_t>(operand.offset + op.bytes);
+      if (operand.space == Space::channel) {
+        const int peer = operand.ranks.first;
+        add(needs.channels, i < op.destinations ? MemoryNeeds::Channel{.from = rank, .to = peer}
+                                                : MemoryNeeds::Channel{.from = peer, .to = rank});
+        needs.slice_bytes = std::max(needs.slice_bytes, end);
+      } else if (operand.space == Space::scratch) {
+        int member = operand.is_mine ? rank : operand.ranks.first;
+        const int members = operand.is_mine ? 1 : operand.ranks.n;
+        for (int n = 0; n < members; ++n, member = operand.ranks.after(member, plan.header().ranks)) {
+          add(needs.scratch_of, member);
+        }
+        needs.scratch_bytes = std::max(needs.scratch_bytes, end);
+      }
+    }
+  }
+}
+
+}  // namespace
+
 Status Engine::prepare(const Call& call) {
   if (!failed_.is_ok()) return failed_;
   PlanCache::Key key = PlanCache::key_of(call);
@@ -30,6 +65,13 @@ Result<BoundEntry*> Engine::bind(const Call& call, const PlanCache::Key& key) {
   TUTTI_ASSIGN_OR_RETURN(BoundEntry* const entry, binder_.bind(call, key));
   TUTTI_RETURN_IF_ERROR(machine_.open_channels(entry->call.plan(0).view()));
   TUTTI_RETURN_IF_ERROR(machine_.open_channels(entry->call.plan(entry->segments - 1).view()));
+  if (!domain_.allocates_when_needed()) return entry;
+  MemoryNeeds needs;
+  add_needs(entry->call.plan(0), needs);
+  add_needs(entry->call.plan(entry->segments - 1), needs);
+  // The others may have theirs, and wait for this rank already.
+  const Status allocated = domain_.allocate(needs);
+  if (!allocated.is_ok()) return fail(allocated);
   return entry;
 }
 

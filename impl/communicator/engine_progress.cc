@@ -382,7 +382,12 @@ Result<Work> Engine::post_transfer(const Transfers::Request& request, Count coun
   Transfers::Request whole = request;
   whole.bytes = bytes;
   whole.tag = static_cast<std::uint32_t>(tag);
-  TUTTI_ASSIGN_OR_RETURN(const std::uint64_t number, transfers_.post(whole));
+  const Result<std::uint64_t> posted = transfers_.post(whole);
+  if (!posted.is_ok()) {
+    TUTTI_RETURN_IF_ERROR(check_own_failures());
+    return posted.status();
+  }
+  const std::uint64_t number = posted.value();
   if (!is_held_back() && transfers_.progress()) tell_moved();
   if (network_ != nullptr) [[unlikely]]
     send_over_links(Mood::busy);

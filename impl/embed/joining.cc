@@ -326,9 +326,10 @@ class Joining {
       return error(Code::unavailable, "ranks are on {} hosts: this library is for one host", plan_.hosts());
     }
     const DomainShape shape = this->shape();
-    const std::size_t bytes = plan_.hosts() == 1 ? domain_bytes(shape) : bytes_of_host(shape, host());
-    bytes_ = bytes;
-    TUTTI_RETURN_IF_ERROR(get_memory(bytes));
+    const DomainShape here =
+        plan_.hosts() == 1 ? shape : host_shape(shape, static_cast<int>(std::ranges::count(plan_.host_of, host())));
+    bytes_ = domain_bytes(here);
+    TUTTI_RETURN_IF_ERROR(get_memory(bytes_, control_bytes(here)));
     if (plan_.hosts() == 1) return shm::open_domain(shape, memory_.get());
     TUTTI_ASSIGN_OR_RETURN(const std::string interface,
                            rank_ == 0 ? Result<std::string>(reception_.interface)
@@ -342,12 +343,13 @@ class Joining {
         shape, {.memory = memory_.get(), .rank = rank_, .timeout = left(), .across = &across});
   }
 
-  /// The memory of this host's ranks: made here, or by the first of them.
-  Status get_memory(std::size_t bytes) {
+  /// The memory of this host's ranks: made here, or by the first of them. The first `at_once` bytes are allocated, the
+  /// others when calls need them.
+  Status get_memory(std::size_t bytes, std::size_t at_once) {
     const std::string key = fmt::format("memory/{}", host());
     const std::size_t at_token = (bytes + kTokenBytes - 1) / kTokenBytes * kTokenBytes;
     if (std::ranges::find(plan_.host_of, host()) - plan_.host_of.begin() == rank_) {
-      const auto made = make_memory(at_token);
+      const auto made = make_memory(at_token, at_once);
       return exchange_.set(key, made.is_ok() ? made.value() : fmt::format("error {}", made.status().message())).is_ok()
                  ? made.status()
                  : error(Code::io, "the exchange takes no word of where the memory is");
@@ -357,8 +359,8 @@ class Joining {
     return take_memory(said, at_token);
   }
 
-  Result<std::string> make_memory(std::size_t at_token) {
-    TUTTI_ASSIGN_OR_RETURN(const int memory, create_memory("tutti-world", at_token + kTokenBytes));
+  Result<std::string> make_memory(std::size_t at_token, std::size_t at_once) {
+    TUTTI_ASSIGN_OR_RETURN(const int memory, create_growing_memory("tutti-world", at_token + kTokenBytes, at_once));
     memory_ = Descriptor(memory);
     std::array<unsigned char, kTokenBytes> token{};
     if (::getrandom(token.data(), token.size(), 0) != static_cast<ssize_t>(token.size()) ||

@@ -39,13 +39,18 @@ Transfers::End& Transfers::end_of(Direction direction, int peer) {
   if (end.memory.slots == nullptr) {
     end.direction = direction;
     end.peer = peer;
-    end.memory = direction == Direction::send ? domain_.pair_channel(rank_, peer) : domain_.pair_channel(peer, rank_);
+    const int from = direction == Direction::send ? rank_ : peer;
+    const int to = direction == Direction::send ? peer : rank_;
+    const Status allocated = domain_.allocate({.pair_channels = {{.from = from, .to = to}}});
+    if (allocated.is_ok()) end.memory = domain_.pair_channel(from, to);
+    if (!allocated.is_ok() && failure_.is_ok()) failure_ = allocated;
     end.link = peer == rank_ ? nullptr : domain_.link(peer);
   }
   return end;
 }
 
 Status Transfers::no_memory(int peer) const {
+  if (!failure_.is_ok()) return failure_;
   return error(Code::resource, "no memory for a channel of {} slots of {} bytes with {}", slots_, slot_bytes_,
                domain_.name_of(peer));
 }

@@ -83,6 +83,7 @@ DomainShape shape_across_hosts(int ranks, int hosts, std::size_t heap_bytes) {
 }
 
 std::size_t domain_bytes(const DomainShape& shape) { return Layout(shape).total; }
+std::size_t control_bytes(const DomainShape& shape) { return Layout(shape).scratch; }
 
 Domain::Domain(DomainShape shape, const char* transport, std::byte* base)
     : shape_(shape), transport_(transport), base_(base) {}
@@ -125,6 +126,8 @@ AbortLine& Domain::abort_line() const { return *reinterpret_cast<AbortLine*>(bas
 Doorbell& Domain::doorbell() const { return *reinterpret_cast<Doorbell*>(base_ + sizeof(AbortLine)); }
 
 std::string Domain::name_of(int rank) const { return fmt::format("rank {}", rank); }
+
+Status Domain::allocate(const MemoryNeeds& /*needs*/) { return {}; }
 
 Result<std::unique_ptr<Domain>> Domain::make_group_across(const GroupPlace& /*place*/,
                                                           std::shared_ptr<GroupMemory> /*memory*/) {

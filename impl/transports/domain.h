@@ -112,6 +112,20 @@ struct ChannelMemory {
   std::byte* slots = nullptr;                      ///< [slots][sizeof(SlotHeader) + slot_bytes]
 };
 
+/// Memory that a rank is about to touch, where it is allocated when it is needed.
+struct MemoryNeeds {
+  struct Channel {
+    int from = 0;
+    int to = 0;
+    bool operator==(const Channel&) const = default;
+  };
+  std::vector<int> scratch_of = {};         ///< ranks
+  std::size_t scratch_bytes = 0;            ///< of each of them and of each generation: the first that many
+  std::vector<Channel> channels = {};       ///< of collectives
+  std::size_t slice_bytes = 0;              ///< the longest in them
+  std::vector<Channel> pair_channels = {};  ///< whole
+};
+
 /// Memory of a group of a domain's ranks. Nobody else has it, and it is gone when the last of them has let go of it or
 /// is dead.
 class GroupMemory {
@@ -167,6 +181,12 @@ class Domain {
   /// For messages: "rank 3", "rank 1 of the group (rank 3 of the world)".
   [[nodiscard]] virtual std::string name_of(int rank) const;
 
+  /// Whether parts of the memory are allocated when somebody needs them, so that ranks are to say what they need.
+  [[nodiscard]] virtual bool allocates_when_needed() const { return false; }
+  /// Has the system allocate what this rank is about to touch: where there is no memory, it would end the process
+  /// otherwise. Flag lines and journals are there from the beginning. Errors: resource with the numbers.
+  [[nodiscard]] virtual Status allocate(const MemoryNeeds& needs);
+
   /// From the heap of `rank`, which must be one of this process. Not thread-safe for one rank. Errors: resource.
   [[nodiscard]] virtual Result<void*> alloc_shared(int rank, std::size_t bytes) = 0;
   /// Ignores a pointer that alloc_shared did not give to `rank` or that was freed already, null among them.
@@ -197,5 +217,7 @@ class Domain {
 
 /// Bytes of the memory behind a domain of this shape.
 [[nodiscard]] std::size_t domain_bytes(const DomainShape& shape);
+/// Bytes at its beginning that ranks touch before they say what they need: flag lines and journals.
+[[nodiscard]] std::size_t control_bytes(const DomainShape& shape);
 
 }  // namespace tutti

@@ -110,6 +110,21 @@ ChannelMemory HostsDomain::channel_of(ChannelOf which, int from, int to) const {
 ChannelMemory HostsDomain::channel(int from, int to) const { return channel_of(ChannelOf::collectives, from, to); }
 ChannelMemory HostsDomain::pair_channel(int from, int to) const { return channel_of(ChannelOf::sends, from, to); }
 
+Status HostsDomain::allocate(const MemoryNeeds& needs) {
+  MemoryNeeds here{.scratch_bytes = needs.scratch_bytes, .slice_bytes = needs.slice_bytes};
+  for (const int rank : needs.scratch_of) {
+    if (is_here(rank)) here.scratch_of.push_back(hosts_.place_of(rank));
+  }
+  const auto keep = [this](const std::vector<MemoryNeeds::Channel>& channels, std::vector<MemoryNeeds::Channel>& kept) {
+    for (const auto [from, to] : channels) {
+      if (is_here(from) && is_here(to)) kept.push_back({.from = hosts_.place_of(from), .to = hosts_.place_of(to)});
+    }
+  };
+  keep(needs.channels, here.channels);
+  keep(needs.pair_channels, here.pair_channels);
+  return host_.allocate(here);
+}
+
 Link* HostsDomain::link(int rank) { return is_here(rank) ? nullptr : &network_->link(rank); }
 
 Result<void*> HostsDomain::alloc_shared(int rank, std::size_t bytes) {

@@ -58,6 +58,9 @@ class HostsDomain final : public Domain {
   [[nodiscard]] const Hosts* hosts() const override { return &hosts_; }
   [[nodiscard]] Network* network() override { return network_.get(); }
   [[nodiscard]] Link* link(int rank) override;
+  [[nodiscard]] bool allocates_when_needed() const override { return host_.allocates_when_needed(); }
+  /// Mirrors are not of the host's memory.
+  [[nodiscard]] Status allocate(const MemoryNeeds& needs) override;
   [[nodiscard]] Domain& world() override { return membership_.world == nullptr ? *this : *membership_.world; }
   [[nodiscard]] int world_rank(int rank) const override;
   [[nodiscard]] std::string name_of(int rank) const override;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <map>
+#include <optional>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -104,15 +105,92 @@ class ShmGroupMemory final : public GroupMemory {
   int fd_;
 };
 
+/// What this process has had allocated of memory that grows.
+class Growth {
+ public:
+  explicit Growth(const Domain& domain)
+      : domain_(domain),
+        scratch_(static_cast<std::size_t>(domain.shape().ranks)),
+        slices_(scratch_.size() * scratch_.size()),
+        pairs_(slices_.size()) {}
+
+  Status allocate(const MemoryNeeds& needs) {
+    const DomainShape& shape = domain_.shape();
+    std::vector<MappedPart> extents;
+    const std::size_t scratch = whole_pages(needs.scratch_bytes, shape.scratch_bytes);
+    for (const int rank : needs.scratch_of) {
+      if (has(scratch_[static_cast<std::size_t>(rank)], scratch)) continue;
+      for (int generation = 0; generation < shape.generations; ++generation) {
+        std::byte* const begin =
+            domain_.seat(rank).scratch + static_cast<std::size_t>(generation) * shape.scratch_bytes;
+        extents.push_back({.begin = begin, .bytes = scratch});
+      }
+    }
+    const bool is_inline = needs.slice_bytes <= SlotHeader::kInline;
+    const std::size_t slice = sizeof(SlotHeader) + (is_inline ? 0 : whole_pages(needs.slice_bytes, shape.slot_bytes));
+    for (const auto& one : needs.channels) {
+      if (has(slices_[index(one)], slice)) continue;
+      add_slots(domain_.channel(one.from, one.to), shape.slots, shape.slot_bytes, slice, extents);
+    }
+    const std::size_t whole = sizeof(SlotHeader) + shape.pair_slot_bytes;
+    for (const auto& one : needs.pair_channels) {
+      if (has(pairs_[index(one)], whole)) continue;
+      add_slots(domain_.pair_channel(one.from, one.to), shape.pair_slots, shape.pair_slot_bytes, whole, extents);
+    }
+    return allocate_pages(extents);
+  }
+
+ private:
+  /// Few sizes, so that calls of many lengths have little to do.
+  [[nodiscard]] static std::size_t whole_pages(std::size_t bytes, std::size_t most) {
+    constexpr std::size_t kPage = 4096;
+    return std::min((bytes + kPage - 1) / kPage * kPage, most);
+  }
+  /// After a failure nobody asks again: the communicator is over.
+  [[nodiscard]] static bool has(std::size_t& known, std::size_t bytes) {
+    if (bytes <= known) return true;
+    known = bytes;
+    return false;
+  }
+  [[nodiscard]] std::size_t index(const MemoryNeeds::Channel& channel) const {
+    return static_cast<std::size_t>(channel.from) * scratch_.size() + static_cast<std::size_t>(channel.to);
+  }
+  /// The receiver's count, and of each slot the first `bytes`, header included.
+  static void add_slots(const ChannelMemory& channel, int slots, std::size_t slot_bytes, std::size_t bytes,
+                        std::vector<MappedPart>& extents) {
+    extents.push_back({.begin = reinterpret_cast<std::byte*>(channel.consumed), .bytes = kCacheLine});
+    for (int slot = 0; slot < slots; ++slot) {
+      std::byte* const begin = channel.slots + static_cast<std::size_t>(slot) * (sizeof(SlotHeader) + slot_bytes);
+      extents.push_back({.begin = begin, .bytes = bytes});
+    }
+  }
+
+  const Domain& domain_;
+  std::vector<std::size_t> scratch_;         // [rank]: bytes of each generation
+  std::vector<std::size_t> slices_, pairs_;  // [from][to]: bytes of each slot
+};
+
 class ShmDomain final : public Domain {
  public:
-  ShmDomain(const char* name, const DomainShape& shape, std::byte* base)
-      : Domain(shape, name, base), heaps_(static_cast<std::size_t>(shape.ranks), Heap(shape.heap_bytes)) {}
+  ShmDomain(const char* name, const DomainShape& shape, std::byte* base, bool grows)
+      : Domain(shape, name, base), heaps_(static_cast<std::size_t>(shape.ranks), Heap(shape.heap_bytes)) {
+    if (grows) growth_.emplace(*this);
+  }
   ~ShmDomain() override { munmap(base(), domain_bytes(shape())); }
+
+  [[nodiscard]] bool allocates_when_needed() const override { return growth_.has_value(); }
+  [[nodiscard]] Status allocate(const MemoryNeeds& needs) override {
+    return growth_ ? growth_->allocate(needs) : Status();
+  }
 
   Result<void*> alloc_shared(int rank, std::size_t bytes) override {
     TUTTI_ASSIGN_OR_RETURN(const std::size_t offset, heap(rank).allocate(bytes));
-    return static_cast<void*>(seat(rank).heap + offset);
+    std::byte* const buffer = seat(rank).heap + offset;
+    const MappedPart extent{.begin = buffer, .bytes = bytes};
+    const Status allocated = growth_ ? allocate_pages({&extent, 1}) : Status();
+    if (allocated.is_ok()) return static_cast<void*>(buffer);
+    heap(rank).release(offset);
+    return allocated;
   }
   void free_shared(int rank, void* pointer) override { heap(rank).release(offset_of(rank, pointer)); }
 
@@ -148,6 +226,7 @@ class ShmDomain final : public Domain {
   }
 
   std::vector<Heap> heaps_;
+  std::optional<Growth> growth_;
 };
 
 }  // namespace
@@ -166,7 +245,9 @@ Result<std::unique_ptr<Domain>> open_domain_of(const char* name, const DomainSha
                  shape.ranks, offset + bytes);
   }
   TUTTI_ASSIGN_OR_RETURN(std::byte* const base, map(fd, bytes, offset));
-  return std::unique_ptr<Domain>(new ShmDomain(name, shape, base));
+  constexpr std::int64_t kBlock = 512;  // the unit of st_blocks
+  const bool grows = status.st_blocks * kBlock < status.st_size;
+  return std::unique_ptr<Domain>(new ShmDomain(name, shape, base, grows));
 }
 
 const Transport& transport() {

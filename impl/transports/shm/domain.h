@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The domain of ranks in several processes of one node: one memfd that every process maps, at an address of its own.
-// References are offsets into the owner's heap. The memfd is one of shared_memory.h.
+// References are offsets into the owner's heap. The memfd is one of shared_memory.h: where it is not allocated in full,
+// the domain allocates when it is told what is needed.
 #pragma once
 
 #include <memory>

@@ -12,10 +12,13 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "impl/embed/exchange.h"
 #include "impl/embed/folder.h"
@@ -49,14 +52,46 @@ class Map {
 
 using Member = std::function<void(World& world)>;
 
+/// How much of the memory of one world is allocated, of ranks that are threads.
+class WorldMemory {
+ public:
+  WorldMemory() = default;
+  WorldMemory(const WorldMemory&) = delete;
+  WorldMemory& operator=(const WorldMemory&) = delete;
+  ~WorldMemory() { ::close(descriptor_); }
+  /// Its maker says over the exchange which descriptor the memory has.
+  [[nodiscard]] Exchange watched(const Exchange& exchange) {
+    return {.set =
+                [this, exchange](const std::string& key, const std::string& value) {
+                  int pid = 0, number = -1;
+                  if (key == "memory/0" && std::sscanf(value.c_str(), "%d %d", &pid, &number) == 2) {
+                    descriptor_ = ::dup(number);
+                  }
+                  return exchange.set(key, value);
+                },
+            .get = exchange.get};
+  }
+  [[nodiscard]] std::int64_t size() const { return about().st_size; }
+  [[nodiscard]] std::int64_t allocated() const { return about().st_blocks * 512; }
+
+ private:
+  [[nodiscard]] struct stat about() const {
+    struct stat about {};
+    EXPECT_EQ(::fstat(descriptor_, &about), 0);
+    return about;
+  }
+  int descriptor_ = -1;
+};
+
 /// Each rank a thread, which joins, does what `member` says and leaves.
-inline void as_threads(int ranks, const Member& member, WorldOptions options = {}) {
+inline void as_threads(int ranks, const Member& member, WorldOptions options = {}, WorldMemory* memory = nullptr) {
   options.timeout = std::chrono::seconds(20);
   Map map;
+  const Exchange exchange = memory == nullptr ? map.exchange() : memory->watched(map.exchange());
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      const auto world = World::join(map.exchange(), rank, ranks, options);
+      const auto world = World::join(exchange, rank, ranks, options);
       ASSERT_TRUE(world.is_ok()) << world.status().message();
       member(*world.value());
     });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fstream>
 #include <future>
 #include <numeric>
+#include <sys/mman.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,6 +16,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Call sum_of(const std::vector<float>& input, std::vector<float>& output) {
   return {.collective = Collective::all_reduce,
@@ -269,6 +272,103 @@ TEST(World, AThousandOneAfterTheOtherLeaveNothing) {
     as_threads(2, [](World& world) { EXPECT_TRUE(add_ones(world, 4).is_ok()); });
   }
   EXPECT_EQ(count_of("/proc/self/fd"), before);
+  // What has no descriptor and no mapping is no more.
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) EXPECT_THAT(line, Not(HasSubstr("tutti-world")));
+}
+
+/// All ranks are here, and nobody is in a call.
+void stand_still(World& world) {
+  for (int i = 0; i < 2; ++i) {
+    const auto met = world.post({.collective = Collective::barrier});
+    ASSERT_TRUE(met.is_ok()) << met.status().message();
+    ASSERT_TRUE(met.value()->wait().is_ok());
+  }
+}
+
+Status exchange_blocks(World& world, std::size_t count) {
+  const std::vector<float> input(count * static_cast<std::size_t>(world.ranks()), 1.0F);
+  std::vector<float> output(input.size());
+  TUTTI_ASSIGN_OR_RETURN(const auto operation, world.post({.collective = Collective::all_to_all,
+                                                           .dtype = Dtype::f32,
+                                                           .count = static_cast<Count>(count),
+                                                           .input = input.data(),
+                                                           .output = output.data()}));
+  TUTTI_RETURN_IF_ERROR(operation->wait());
+  return output == input ? Status() : error(Code::mismatch, "not all blocks have come");
+}
+
+Status pass_round(World& world, std::size_t count) {
+  const std::vector<float> sent(count, static_cast<float>(world.rank()));
+  std::vector<float> got(count);
+  const int before = (world.rank() + world.ranks() - 1) % world.ranks();
+  TUTTI_ASSIGN_OR_RETURN(const auto receive,
+                         world.post_recv(got.data(), static_cast<Count>(count), Dtype::f32, before));
+  TUTTI_ASSIGN_OR_RETURN(const auto send, world.post_send(sent.data(), static_cast<Count>(count), Dtype::f32,
+                                                          (world.rank() + 1) % world.ranks()));
+  TUTTI_RETURN_IF_ERROR(send->wait());
+  TUTTI_RETURN_IF_ERROR(receive->wait());
+  return got.back() == static_cast<float>(before) ? Status() : error(Code::mismatch, "{} from {}", got.back(), before);
+}
+
+TEST(World, ItsMemoryIsAllocatedWhenCallsNeedIt) {
+  struct Row {
+    int ranks;
+    std::int64_t joined, small, half;  // KiB at most
+  };
+  for (const Row row : {Row{.ranks = 2, .joined = 16, .small = 96, .half = 2304},
+                        {.ranks = 8, .joined = 48, .small = 192, .half = 9216}}) {
+    WorldMemory memory;
+    as_threads(
+        row.ranks,
+        [&](World& world) {
+          const auto at_most = [&](const char* when, std::int64_t kibibytes) {
+            stand_still(world);
+            if (world.rank() == 0) {
+              EXPECT_LE(memory.allocated(), kibibytes * 1024) << row.ranks << " ranks, " << when;
+            }
+            stand_still(world);
+          };
+          const auto works = [](const Status& status) { EXPECT_TRUE(status.is_ok()) << status.message(); };
+          at_most("joined", row.joined);
+          works(add_ones(world, 2));
+          at_most("all_reduce of 8 B", row.joined);
+          works(add_ones(world, 1024));
+          at_most("all_reduce of 4 KiB", row.small);
+          works(add_ones(world, 262'144));
+          works(exchange_blocks(world, 2));
+          works(exchange_blocks(world, 65'536));
+          works(pass_round(world, 2));
+          works(pass_round(world, 100'000));
+          at_most("long ones", row.half);
+        },
+        {}, &memory);
+    EXPECT_GT(memory.size(), row.half * 1024);
+  }
+}
+
+TEST(World, WhereMemoryCannotGrowTheRankAndTheOthersAreTold) {
+  Processes processes(2, [](const Exchange& exchange, int rank) -> std::string {
+    const auto world = World::join(exchange, rank, 2);
+    if (!world.is_ok()) return world.status().message();
+    // As if memory had ended: this process can have the first eighth alone.
+    if (rank == 0) {
+      std::ifstream maps("/proc/self/maps");
+      for (std::string line; std::getline(maps, line);) {
+        std::uintptr_t begin = 0, end = 0;
+        if (line.find("tutti-world") == std::string::npos || std::sscanf(line.c_str(), "%zx-%zx", &begin, &end) != 2) {
+          continue;
+        }
+        const std::uintptr_t from = (begin + (end - begin) / 8) / 4096 * 4096;
+        ::mmap(reinterpret_cast<void*>(from), end - from, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+      }
+    }
+    const Status status = add_ones(*world.value(), 262'144);
+    return add_ones(*world.value(), 1).is_ok() ? "the world goes on" : status.message();
+  });
+  EXPECT_THAT(processes.said_by(0), AllOf(HasSubstr("no room for "), HasSubstr(" bytes more of shared memory"),
+                                          HasSubstr("are available: end other programs")));
+  EXPECT_THAT(processes.said_by(1), HasSubstr("rank 0 failed: resource: no room for "));
 }
 
 TEST(World, MessagesAreMatchedByTag) {
