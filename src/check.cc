@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cases/conformance.h"
-#include "harness/cases/transports.h"
+#include "harness/cases/topology.h"
 #include "harness/machine/clock.h"
 #include "harness/record/csv.h"
 #include "harness/text/counted.h"
@@ -21,6 +21,7 @@
 #include "src/program.h"
 #include "src/progress.h"
 #include "src/references.h"
+#include "src/transports.h"
 
 namespace tutti::program {
 namespace {
@@ -103,13 +104,21 @@ int try_faults(Settings settings, const CLI::App& command) {
 
 /// Of cases on several hosts, those of algorithms that need the memory of all ranks. A case that was named stays, and
 /// is refused in words.
-void leave_out_what_leaves_hosts(harness::Conformance& conformance, const Settings& settings) {
-  if (!settings.case_id.empty()) return;
-  std::erase_if(conformance.cases, [&](const Case& one) {
-    const Status stays = harness::stays_on_hosts(one, settings.conditions);
-    if (stays.code() == Code::unavailable) harness::leave_out(conformance.left_out, stays.message());
-    return stays.code() == Code::unavailable;
-  });
+Status leave_out_what_leaves_hosts(harness::Conformance& conformance, const Settings& settings) {
+  if (!settings.case_id.empty()) return {};
+  harness::Topologies topologies(settings.conditions, transport_directories());
+  std::vector<Case> stay;
+  for (Case& one : conformance.cases) {
+    TUTTI_ASSIGN_OR_RETURN(const harness::Topology* const topology, topologies.of(one));
+    const Status stays = harness::stays_on_hosts(one, *topology);
+    if (stays.code() == Code::unavailable) {
+      harness::leave_out(conformance.left_out, stays.message());
+    } else {
+      stay.push_back(std::move(one));
+    }
+  }
+  conformance.cases = std::move(stay);
+  return {};
 }
 
 int check(const SweepOptions& options, const CLI::App& command) {
@@ -143,7 +152,9 @@ int check(const SweepOptions& options, const CLI::App& command) {
     csv = std::move(opened).value();
   }
 
-  leave_out_what_leaves_hosts(conformance.value(), parsed.value());
+  if (const Status left = leave_out_what_leaves_hosts(conformance.value(), parsed.value()); !left.is_ok()) {
+    return complain(left);
+  }
   JobsRequest request;
   for (Case& one : conformance.value().cases) request.cells.push_back({std::move(one)});
   request.spec.ranks_as = sweep.ranks_as;

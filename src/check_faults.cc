@@ -143,8 +143,9 @@ class TrialMessages final : public harness::Listener {
   Status failure_;
 };
 
-int run_trials(const SessionSpec& spec, const Reach& reach, TrialMessages& messages) {
-  const auto outcome = harness::launch_placed(job_of(spec, {}, reach), messages);
+int run_trials(const SessionSpec& spec, const harness::Topology& topology, const Reach& reach,
+               TrialMessages& messages) {
+  const auto outcome = harness::launch_placed(job_of(spec, topology, {}, reach), messages);
   if (!outcome.is_ok()) return complain(outcome.status());
   const int code = exit_code_of(outcome.value());
   if (code == exit_ok) return messages.failure().is_ok() ? exit_ok : complain(messages.failure());
@@ -186,10 +187,13 @@ int check_faults(const harness::Sweep& sweep, const FaultOptions& options) {
     spec.cells = fault_cells(sweep, options.has_dtypes, place, left_out);
     std::vector<std::vector<Case>> longest;
     for (const std::vector<Case>& cell : spec.cells) longest.push_back({harness::longest_draw(cell.front())});
-    spec.heap_bytes = harness::heap_bytes_for(longest, spec.conditions.cache, harness::memory_for(spec));
+    const auto topology = harness::topology_of(spec);
+    if (!topology.is_ok()) return complain(topology.status());
+    spec.heap_bytes =
+        harness::heap_bytes_for(longest, spec.conditions.cache, harness::memory_for(spec, topology.value()));
     cells += spec.cells.size();
     TrialMessages messages(spec, tally, unnamed);
-    code = run_trials(spec, options.reach, messages);
+    code = run_trials(spec, topology.value(), options.reach, messages);
     if (code != exit_ok) break;
   }
   harness::print(

@@ -139,7 +139,9 @@ int soak_once(const SessionSpec& spec, const Settings& settings, Progress& progr
       spec.references.empty() ? Result<Starter>(Starter()) : starter_of(spec.references.front());
   if (!starter.is_ok()) return complain(starter.status());
   const Traces before = Traces::now();
-  harness::PlacedJob job = job_of(spec, starter.value(), reach);
+  const auto topology = harness::topology_of(spec);
+  if (!topology.is_ok()) return complain(topology.status());
+  harness::PlacedJob job = job_of(spec, topology.value(), starter.value(), reach);
   if (reach.joined != nullptr) {
     job.tell = [&progress](const Status& why) {
       progress.clear();

@@ -6,11 +6,13 @@
 #include <fmt/format.h>
 
 #include "harness/cases/suite.h"
+#include "harness/cases/topology.h"
 #include "harness/gate/counters.h"
 #include "harness/gate/program_run.h"
 #include "harness/text/counted.h"
 #include "impl/types/names.h"
 #include "src/program.h"
+#include "src/transports.h"
 
 namespace tutti::program {
 namespace {
@@ -54,7 +56,8 @@ Result<CostsOfOther> ask_other(const GatePlan& plan, const harness::Interrupts& 
 
 class CostComparison {
  public:
-  explicit CostComparison(const GatePlan& plan) : plan_(plan), names_(plan.contest.names) {}
+  explicit CostComparison(const GatePlan& plan)
+      : plan_(plan), names_(plan.contest.names), topologies_(plan.conditions, transport_directories()) {}
 
   Status run(const harness::Interrupts& interrupts, std::vector<Evidence>& evidence) {
     CostsOfOther theirs;
@@ -65,12 +68,13 @@ class CostComparison {
       TUTTI_ASSIGN_OR_RETURN(theirs, ask_other(plan_, interrupts));
     }
     for (std::size_t i = 0; i < evidence.size(); ++i) {
-      auto mine = harness::counters_of(plan_.cases[i], plan_.conditions);
+      TUTTI_ASSIGN_OR_RETURN(const harness::Topology* const topology, topologies_.of(plan_.cases[i]));
+      auto mine = harness::counters_of(plan_.cases[i], *topology);
       if (mine.status().code() == Code::refuted) evidence[i].wrong = mine.status().message();
       if (mine.status().code() == Code::refuted) continue;
       TUTTI_RETURN_IF_ERROR(mine.status());
-      is_alone ? look_at(evidence[i], mine.value(), plan_.cases[i])
-               : compare(evidence[i], mine.value(), plan_.cases[i], theirs);
+      const Place place{.one = plan_.cases[i], .topology = *topology};
+      is_alone ? look_at(evidence[i], mine.value(), place) : compare(evidence[i], mine.value(), place, theirs);
     }
     return {};
   }
@@ -99,7 +103,11 @@ class CostComparison {
   }
 
  private:
-  void compare(Evidence& evidence, Counters& mine, const Case& one, const CostsOfOther& theirs) {
+  struct Place {
+    const Case& one;
+    const harness::Topology& topology;
+  };
+  void compare(Evidence& evidence, Counters& mine, const Place& place, const CostsOfOther& theirs) {
     const auto other = theirs.counters.find(evidence.cell);
     if (other == theirs.counters.end()) {
       leave_out(fmt::format("{}, {}", kOfSteps, kOfCalls), theirs.why(evidence.cell));
@@ -107,7 +115,7 @@ class CostComparison {
     }
     if (!other->second.footprint) {
       leave_out(kOfCalls, theirs.why(evidence.cell));
-    } else if (const Status status = count_footprint(mine, one, plan_.conditions); !status.is_ok()) {
+    } else if (const Status status = count_footprint(mine, place.one, place.topology); !status.is_ok()) {
       leave_out(kOfCalls, std::string(status.message()));
     }
     if (!compare_counters(evidence, mine, other->second, names_)) {
@@ -118,8 +126,8 @@ class CostComparison {
     compared_calls_ += mine.footprint && other->second.footprint ? 1 : 0;
   }
 
-  void look_at(Evidence& evidence, Counters& mine, const Case& one) {
-    if (const Status status = count_footprint(mine, one, plan_.conditions); !status.is_ok()) {
+  void look_at(Evidence& evidence, Counters& mine, const Place& place) {
+    if (const Status status = count_footprint(mine, place.one, place.topology); !status.is_ok()) {
       return leave_out(kOfCalls, std::string(status.message()));
     }
     require_no_footprint(evidence, mine, judges_calls_);
@@ -130,6 +138,7 @@ class CostComparison {
 
   const GatePlan& plan_;
   const harness::SideNames& names_;
+  harness::Topologies topologies_;
   bool judges_calls_ = true;
   int compared_ = 0;         ///< cells whose counters both builds say, of one algorithm
   int compared_calls_ = 0;   ///< of these, those of which both could count what operations allocate and call

@@ -66,7 +66,7 @@ Status set_cases(const harness::Suite& suite, const GateRequest& request, GatePl
   }
   for (const Case& one : suite.cells) {
     TUTTI_RETURN_IF_ERROR(refuse_files(std::span(&one.counts, 1), fmt::format("cell '{}'", cell_id(one))));
-    TUTTI_RETURN_IF_ERROR(check_cell_on_hosts(one, base.conditions));
+    TUTTI_RETURN_IF_ERROR(topology_of_cell(one, base.conditions).status());
     harness::append_new(plan.cases, one);
   }
   if (plan.cases.size() > harness::kMostGateCells) {

@@ -12,7 +12,7 @@
 
 #include "harness/board/binding.h"
 #include "harness/cases/lists.h"
-#include "harness/cases/transports.h"
+#include "harness/cases/topology.h"
 #include "harness/launch/launch.h"
 #include "harness/launch/limits.h"
 #include "harness/machine/machine.h"
@@ -52,8 +52,8 @@ class Messages final : public harness::Listener {
     const std::set<std::string>& by_formula;  ///< see chosen_by_formula
     const std::set<std::string>& flat;        ///< ids of cases: see is_flat_on_hosts
   };
-  Messages(const SessionSpec& spec, const JobsListener& listener, Place place)
-      : spec_(spec), listener_(listener), place_(place) {}
+  Messages(const SessionSpec& spec, const harness::Topology& topology, const JobsListener& listener, Place place)
+      : spec_(spec), topology_(topology), listener_(listener), place_(place) {}
 
   void on_message(int /*rank*/, std::string_view type, std::string_view text) override {
     if (type == "begin") {
@@ -137,16 +137,12 @@ class Messages final : public harness::Listener {
   }
   /// Of named ones the one that the rank was on; else this machine.
   [[nodiscard]] std::string host_of(int rank) const {
-    if (spec_.conditions.hosts.empty() || rank < 0) return harness::describe_machine().hostname;
-    const tutti::DomainShape shape = domain_shape(spec_);
-    std::size_t host = 0;
-    for (int first = 0; host + 1 < shape.ranks_on.size() && first + shape.ranks_on[host] <= rank; ++host) {
-      first += shape.ranks_on[host];
-    }
-    return spec_.conditions.hosts[host].name;
+    if (topology_.host_names.empty() || rank < 0) return harness::describe_machine().hostname;
+    return topology_.host_names[static_cast<std::size_t>(topology_.hosts.host_of(rank))];
   }
 
   const SessionSpec& spec_;
+  const harness::Topology& topology_;
   const JobsListener& listener_;
   Place place_;
   std::size_t begun_ = std::numeric_limits<std::size_t>::max();  ///< the cell that began last
@@ -188,8 +184,9 @@ void complain_behind_progress(const Status& why) {
   complain(why);
 }
 
-Ended run_job(const SessionSpec& spec, const Starter& starter, const JobsRequest& request, Messages& messages) {
-  harness::PlacedJob job = job_of(spec, starter, request.reach);
+Ended run_job(const SessionSpec& spec, const harness::Topology& topology, const Starter& starter,
+              const JobsRequest& request, Messages& messages) {
+  harness::PlacedJob job = job_of(spec, topology, starter, request.reach);
   if (request.reach.joined != nullptr) job.tell = complain_behind_progress;
   const auto outcome = harness::launch_placed(job, messages);
   if (!outcome.is_ok()) {
@@ -214,44 +211,50 @@ Ended run_job(const SessionSpec& spec, const Starter& starter, const JobsRequest
 }
 
 /// The ids of those that take each rank for a host of its own.
-std::set<std::string> flat_on_hosts(const SessionSpec& spec) {
+std::set<std::string> flat_on_hosts(const SessionSpec& spec, const harness::Topology& topology) {
   std::set<std::string> ids;
   for (const std::vector<Case>& cell : spec.cells) {
     for (const Case& one : cell) {
-      if (harness::is_flat_on_hosts(one, spec.conditions)) ids.insert(case_id(one));
+      if (harness::is_flat_on_hosts(one, topology)) ids.insert(case_id(one));
     }
   }
   return ids;
 }
 
-}  // namespace
-
-std::vector<std::vector<Case>> resolved(std::span<const std::vector<Case>> cells, RanksAs ranks_as,
-                                        const harness::Conditions& conditions) {
-  const int cores = harness::cores_together(ranks_as);
-  std::vector<std::vector<Case>> result;
-  for (const std::vector<Case>& cell : cells) {
-    std::vector<Case>& cases = result.emplace_back();
-    for (Case one : cell) {
-      if (one.algorithm == "auto") one.algorithm = harness::chosen_algorithm(one, conditions, cores);
-      harness::append_new(cases, std::move(one));
-    }
-  }
-  return result;
-}
-
-std::set<std::string> chosen_by_formula(std::span<const std::vector<Case>> cells, RanksAs ranks_as,
-                                        const harness::Conditions& conditions) {
-  const int cores = harness::cores_together(ranks_as);
+/// The ids of those that `auto` has chosen by the cost formula, since nothing was measured on such ranks.
+std::set<std::string> chosen_by_formula(std::span<const std::vector<Case>> cells, const harness::Topology& topology) {
+  const int cores = harness::cores_together(topology.asked.ranks_as);
   std::set<std::string> ids;
   for (const std::vector<Case>& cell : cells) {
     for (Case one : cell) {
-      if (one.algorithm != harness::kAuto || !harness::is_chosen_by_formula(one, conditions, cores)) continue;
-      one.algorithm = harness::chosen_algorithm(one, conditions, cores);
+      if (one.algorithm != harness::kAuto || !harness::is_chosen_by_formula(one, topology, cores)) continue;
+      one.algorithm = harness::chosen_algorithm(one, topology, cores);
       ids.insert(case_id(one));
     }
   }
   return ids;
+}
+
+std::vector<Case> resolved_cell(const std::vector<Case>& cell, const harness::Topology& topology) {
+  const int cores = harness::cores_together(topology.asked.ranks_as);
+  std::vector<Case> cases;
+  for (Case one : cell) {
+    if (one.algorithm == harness::kAuto) one.algorithm = harness::chosen_algorithm(one, topology, cores);
+    harness::append_new(cases, std::move(one));
+  }
+  return cases;
+}
+
+}  // namespace
+
+Result<std::vector<std::vector<Case>>> resolved(std::span<const std::vector<Case>> cells,
+                                                harness::Topologies& topologies) {
+  std::vector<std::vector<Case>> result;
+  for (const std::vector<Case>& cell : cells) {
+    TUTTI_ASSIGN_OR_RETURN(const harness::Topology* const topology, topologies.of(cell.front()));
+    result.push_back(resolved_cell(cell, *topology));
+  }
+  return result;
 }
 
 int exit_code_of(const Outcome& outcome) {
@@ -291,12 +294,11 @@ Result<std::vector<Starter>> starters_of(std::span<const std::vector<Case>> cell
 namespace {
 
 /// The machines of the job, each with memory of its own.
-harness::JobAcross across_of(const SessionSpec& spec, const Reach& reach) {
+harness::JobAcross across_of(const harness::Topology& topology, const tutti::DomainShape& shape, const Reach& reach) {
   harness::JobAcross across{.hosts = {}, .agent = reach.agent, .interface = reach.interface, .build = build_text()};
   if (reach.joined != nullptr) across.joined = reach.joined->hosts;
-  const tutti::DomainShape shape = domain_shape(spec);
   for (std::size_t host = 0; host < shape.ranks_on.size(); ++host) {
-    across.hosts.push_back({.name = spec.conditions.hosts[host].name,
+    across.hosts.push_back({.name = topology.host_names[host],
                             .ranks = shape.ranks_on[host],
                             .domain_bytes = tutti::bytes_of_host(shape, static_cast<int>(host))});
   }
@@ -307,17 +309,19 @@ constexpr std::chrono::milliseconds kLeastToStart{20000};  // for a start comman
 
 }  // namespace
 
-harness::PlacedJob job_of(const SessionSpec& spec, const Starter& starter, const Reach& reach) {
+harness::PlacedJob job_of(const SessionSpec& spec, const harness::Topology& topology, const Starter& starter,
+                          const Reach& reach) {
   harness::PlacedJob job;
   job.ranks = spec.ranks;
   job.ranks_as = spec.ranks_as;
   job.start = starter.command;
   job.arguments = {"rank"};
   job.payload = to_json(spec);
-  if (spec.conditions.hosts.empty()) {
-    job.domain_bytes = shared_bytes(spec);
+  if (topology.host_names.empty()) {
+    job.domain_bytes = topology.shared_bytes(spec.heap_bytes);
   } else {
-    job.across = across_of(spec, reach);  // each machine makes its own memory
+    job.across =
+        across_of(topology, topology.domain_shape(spec.heap_bytes), reach);  // each machine makes its own memory
   }
   job.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(spec.timeout);
   job.connect_timeout = std::max(job.connect_timeout, job.timeout);
@@ -335,13 +339,14 @@ harness::PlacedJob job_of(const SessionSpec& spec, const Starter& starter, const
 namespace {
 
 /// The session of one start, and how many cells come after it.
-SessionSpec spec_of(const Start& start, const JobsRequest& request, std::size_t cells_after) {
+SessionSpec spec_of(const Start& start, const harness::Topology& topology, const JobsRequest& request,
+                    std::size_t cells_after) {
   SessionSpec spec = request.spec;
   spec.launch = start.number;
   spec.starter = start.starter.name;
-  spec.ranks = start.cells.front().front().ranks;
-  set_transport(start.cells.front().front().transport, spec);
-  spec.cells = resolved(start.cells, spec.ranks_as, spec.conditions);
+  spec.ranks = topology.ranks();
+  set_transport(topology.asked.transport, spec);
+  for (const std::vector<Case>& cell : start.cells) spec.cells.push_back(resolved_cell(cell, topology));
   spec.references = start.starter.references;
   spec.on_gpus = start.starter.on_gpus;
   std::erase_if(spec.twins, [&](const std::string& twin) {
@@ -354,26 +359,30 @@ SessionSpec spec_of(const Start& start, const JobsRequest& request, std::size_t 
   }
   Cells on_host;
   for (const std::vector<Case>& cell : spec.cells) {
-    on_host.push_back(harness::cases_in(harness::MemoryKind::host, spec, cell));
+    on_host.push_back(harness::cases_in(harness::MemoryKind::host, spec, topology, cell));
     if (on_host.back().empty()) on_host.pop_back();
   }
-  spec.heap_bytes = harness::heap_bytes_for(on_host, spec.conditions.cache, harness::memory_for(spec),
+  spec.heap_bytes = harness::heap_bytes_for(on_host, spec.conditions.cache, harness::memory_for(spec, topology),
                                             harness::most_for_limits(spec));
   return spec;
 }
 
-Ended run_start(const Start& start, const Starts& starts, const JobsRequest& request, const JobsListener& listener) {
-  const SessionSpec spec = spec_of(start, request, starts.cells_after());
-  const std::set<std::string> by_formula = chosen_by_formula(start.cells, spec.ranks_as, spec.conditions);
-  const std::set<std::string> flat = flat_on_hosts(spec);
-  Messages messages(spec, listener,
+Ended run_start(const Start& start, const Starts& starts, const JobsRequest& request, harness::Topologies& topologies,
+                const JobsListener& listener) {
+  const auto found = topologies.of(start.cells.front().front());
+  if (!found.is_ok()) return {.code = complain(found.status())};
+  const harness::Topology& topology = *found.value();
+  const SessionSpec spec = spec_of(start, topology, request, starts.cells_after());
+  const std::set<std::string> by_formula = chosen_by_formula(start.cells, topology);
+  const std::set<std::string> flat = flat_on_hosts(spec, topology);
+  Messages messages(spec, topology, listener,
                     {.first = start.first,
                      .of = starts.cells(),
                      .launch = start.number,
                      .launches = starts.count(),
                      .by_formula = by_formula,
                      .flat = flat});
-  return run_job(spec, start.starter, request, messages);
+  return run_job(spec, topology, start.starter, request, messages);
 }
 
 /// Says which references are left out, and why.
@@ -396,10 +405,11 @@ int run_jobs(const JobsRequest& request, const JobsListener& listener) {
   auto starters = starters_of(request.cells, request.spec.ranks_as, request.reach);
   if (!starters.is_ok()) return complain(starters.status());
   Starts starts(request.cells, request.launches, request.spec.seed, std::move(starters).value());
+  harness::Topologies topologies(request.spec.conditions, transport_directories());
   int code = exit_ok;
   int code_of_lost = exit_ok;
   while (const auto start = starts.next()) {
-    const Ended ended = run_start(*start, starts, request, listener);
+    const Ended ended = run_start(*start, starts, request, topologies, listener);
     if (ended.code == exit_interrupted) return ended.code;
     if (!ended.not_started.empty()) {
       tell(ended, starts.give_up(ended.not_started), request, listener);

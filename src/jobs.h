@@ -12,6 +12,7 @@
 
 #include "harness/cases/case.h"
 #include "harness/cases/expand.h"
+#include "harness/cases/topology.h"
 #include "harness/hosts/placed_job.h"
 #include "harness/launch/announcement.h"
 #include "harness/record/record.h"
@@ -60,8 +61,8 @@ struct JobsListener {
 };
 
 /// The job of a session; all its references have this starter.
-[[nodiscard]] harness::PlacedJob job_of(const harness::SessionSpec& spec, const Starter& starter = {},
-                                        const Reach& reach = {});
+[[nodiscard]] harness::PlacedJob job_of(const harness::SessionSpec& spec, const harness::Topology& topology,
+                                        const Starter& starter = {}, const Reach& reach = {});
 /// Who starts the ranks of these cells, in the order in which they are measured: the own spawn where no reference needs
 /// another one, and whoever has started a job that this process joined. Each runs all own cases and those of its
 /// references. Errors: those of starter_of.
@@ -69,14 +70,10 @@ struct JobsListener {
                                                        harness::RanksAs ranks_as, const Reach& reach);
 [[nodiscard]] int exit_code_of(const harness::Outcome& outcome);
 
-/// The cells with the algorithm that `auto` chooses in its place; what then stands in a cell twice runs once.
-[[nodiscard]] std::vector<std::vector<harness::Case>> resolved(std::span<const std::vector<harness::Case>> cells,
-                                                               harness::RanksAs ranks_as,
-                                                               const harness::Conditions& conditions);
-
-/// The ids of those that `auto` has chosen by the cost formula, since nothing was measured on such ranks.
-[[nodiscard]] std::set<std::string> chosen_by_formula(std::span<const std::vector<harness::Case>> cells,
-                                                      harness::RanksAs ranks_as, const harness::Conditions& conditions);
+/// The cells with the algorithm that `auto` chooses in its place; what then stands in a cell twice runs once. Errors:
+/// those of Topologies.
+[[nodiscard]] Result<std::vector<std::vector<harness::Case>>> resolved(
+    std::span<const std::vector<harness::Case>> cells, harness::Topologies& topologies);
 
 /// Rows carry the number of the start of the ranks that they come from, and where and when that was. `auto` in the
 /// cells is resolved before anything is started. So `--case` takes every id that is printed. The exit code: 0, or that

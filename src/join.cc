@@ -197,7 +197,7 @@ Joining join_job(Settings& settings, bool only_lists) {
     for (const harness::JoinedHost& host : joined->hosts->all) {
       settings.conditions.hosts.push_back({.name = host.name, .slots = host.ranks});
     }
-    if (settings.sweep.transports.empty()) settings.sweep.transports = {harness::usual_transport_between_hosts()};
+    if (settings.sweep.transports.empty()) settings.sweep.transports = {harness::transport_between_hosts().name};
   }
   // Which references these processes can be the ranks of, their starter decides: who wants one names it.
   if (settings.sweep.backends.empty()) settings.sweep.backends = {std::string(harness::kOwnBackend)};

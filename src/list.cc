@@ -168,9 +168,9 @@ int costs(const std::string& cells, const std::string& hosts) {
   harness::ReasonsByCell not_counted;
   const auto count = [&](std::string_view id) -> Status {
     TUTTI_ASSIGN_OR_RETURN(const harness::Case one, harness::case_of_cell_id(id));
-    TUTTI_RETURN_IF_ERROR(check_cell_on_hosts(one, conditions));
-    TUTTI_ASSIGN_OR_RETURN(harness::Counters counters, harness::counters_of(one, conditions));
-    if (const Status status = count_footprint(counters, one, conditions); !status.is_ok()) {
+    TUTTI_ASSIGN_OR_RETURN(const harness::Topology topology, topology_of_cell(one, conditions));
+    TUTTI_ASSIGN_OR_RETURN(harness::Counters counters, harness::counters_of(one, topology));
+    if (const Status status = count_footprint(counters, one, topology); !status.is_ok()) {
       not_counted[std::string(id)] = status.message();
     }
     all[std::string(id)] = std::move(counters);

@@ -135,16 +135,17 @@ Status check_meaning(const Settings& settings, const std::map<std::string, std::
   if (const Status there = check_transports(sweep); !there.is_ok()) {
     return error(there.code(), "--transports: {}", there.message());
   }
-  TUTTI_RETURN_IF_ERROR(check_hosts(sweep, settings.conditions));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<harness::Topology> topologies, topologies_of(sweep, settings.conditions));
+  const harness::RanksOn ranks_on = std::ranges::min_element(topologies, {}, &harness::Topology::ranks_on)->ranks_on;
   TUTTI_RETURN_IF_ERROR(check_counts(sweep, texts));
-  TUTTI_RETURN_IF_ERROR(check_conditions(
-      settings.conditions, {.cadence = sweep.cadence,
-                            .ranks_as = sweep.ranks_as,
-                            .have_gpus_each = harness::have_gpus_each(sweep.transports, transport_directories()),
-                            .timeout = sweep.timeout,
-                            .dtypes = sweep.dtypes.values,
-                            .least_ranks = sweep.ranks.empty() ? 0 : std::ranges::min(sweep.ranks)}));
-  return check_devices(sweep, settings.conditions);
+  TUTTI_RETURN_IF_ERROR(
+      check_conditions(settings.conditions, {.cadence = sweep.cadence,
+                                             .ranks_as = sweep.ranks_as,
+                                             .ranks_on = ranks_on,
+                                             .timeout = sweep.timeout,
+                                             .dtypes = sweep.dtypes.values,
+                                             .least_ranks = sweep.ranks.empty() ? 0 : std::ranges::min(sweep.ranks)}));
+  return check_devices(topologies);
 }
 
 }  // namespace
@@ -251,10 +252,9 @@ Result<harness::Sweep> sweep_of(const harness::Suite::Sweep& texts, const Settin
     if (const Status status = option.set(settings, text, {}); !status.is_ok()) return at_line(status, key);
   }
   if (const Status status = check_transports(settings.sweep); !status.is_ok()) return at_line(status, "transports");
-  if (const Status status = check_hosts(settings.sweep, settings.conditions); !status.is_ok()) {
-    return at_line(status, "ranks");
-  }
-  TUTTI_RETURN_IF_ERROR(check_devices(settings.sweep, settings.conditions));
+  const auto topologies = topologies_of(settings.sweep, settings.conditions);
+  if (!topologies.is_ok()) return at_line(topologies.status(), "ranks");
+  TUTTI_RETURN_IF_ERROR(check_devices(topologies.value()));
   return settings.sweep;
 }
 
@@ -292,7 +292,7 @@ Status SweepOptions::settle_hosts(Settings& settings) const {
     settings.has_ranks = true;
   }
   if (!is_given("--transports") && settings.case_id.empty()) {
-    settings.sweep.transports = {harness::usual_transport_between_hosts()};
+    settings.sweep.transports = {harness::transport_between_hosts().name};
   }
   return {};
 }

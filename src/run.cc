@@ -339,7 +339,10 @@ int run(const SweepOptions& options, const CLI::App& command, const TraceOptions
 
   const auto starters = starters_of(request.cells, sweep.ranks_as, request.reach);
   if (!starters.is_ok()) return complain(starters.status());
-  reports.value().lay_out(resolved(request.cells, sweep.ranks_as, request.spec.conditions), starters.value().size());
+  harness::Topologies topologies(request.spec.conditions, transport_directories());
+  const auto cells = resolved(request.cells, topologies);
+  if (!cells.is_ok()) return complain(cells.status());
+  reports.value().lay_out(cells.value(), starters.value().size());
 
   Progress progress(task.end_ns);
   const int code = run_jobs(

@@ -66,7 +66,9 @@ Result<RunPlan> plan_of_case(Settings& settings) {
   TUTTI_RETURN_IF_ERROR(complete_counts(one, sweep.counts));
   sweep.backends = {one.backend};
   sweep.algorithms = {one.algorithm};
+  sweep.ranks = {one.ranks};
   sweep.ranks_as = one.ranks_as;
+  sweep.transports = {one.transport};
   TUTTI_RETURN_IF_ERROR(settle(settings, one.ranks_as));
   RunPlan plan;
   add_cell(plan, one, harness::cases_of(one, sweep));
@@ -81,7 +83,7 @@ harness::Suite::Sweep overlaid(harness::Suite::Sweep sweep, const Settings& sett
 
 /// What cells that the suite names one by one do not say.
 Status add_named_cell(RunPlan& plan, const Case& one, const Settings& settings) {
-  TUTTI_RETURN_IF_ERROR(check_cell_on_hosts(one, settings.conditions));
+  TUTTI_RETURN_IF_ERROR(topology_of_cell(one, settings.conditions).status());
   harness::Sweep sweep = settings.sweep;
   sweep.algorithms = {one.algorithm};
   sweep.ranks_as = one.ranks_as;

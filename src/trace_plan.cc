@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "harness/cases/expand.h"
-#include "harness/cases/transports.h"
 #include "harness/record/trace.h"
 #include "src/references.h"
 #include "src/transports.h"
@@ -62,8 +61,8 @@ Result<RunPlan> trace_plan_of(const TraceOptions& options, Settings& settings, h
                  "--ranks: a trace is replayed on one number of ranks, not on {}: did you mean '{}'?",
                  fmt::join(sweep.ranks, ","), sweep.ranks.front());
   }
-  if (sweep.ranks_as == harness::RanksAs::blocks ||
-      harness::have_gpus_each(sweep.transports, transport_directories())) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<harness::Topology> topologies, topologies_of(sweep, settings.conditions));
+  if (std::ranges::all_of(topologies, &harness::Topology::on_devices)) {
     return error(Code::invalid_argument,
                  "--trace: it is replayed by ranks on the host, and not by thread blocks: did you "
                  "mean --ranks-as processes?");

@@ -387,7 +387,9 @@ int train_once(const SessionSpec& spec, const Settings& settings, TrainMessages&
     return leave_out_training(spec.references.front(), "its buffers lie in the memory of GPUs, and a training's do not",
                               settings);
   }
-  const auto outcome = harness::launch_placed(job_of(spec, starter.value()), messages);
+  const auto topology = harness::topology_of(spec);
+  if (!topology.is_ok()) return complain(topology.status());
+  const auto outcome = harness::launch_placed(job_of(spec, topology.value(), starter.value()), messages);
   progress.clear();
   if (!outcome.is_ok()) return complain(outcome.status());
   if (outcome.value().ok) return messages.failure.is_ok() ? exit_ok : complain(messages.failure);

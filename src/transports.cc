@@ -8,10 +8,7 @@
 #include "harness/cases/backend_name.h"
 #include "harness/cases/suite.h"
 #include "harness/cases/transports.h"
-#include "harness/text/counted.h"
 #include "impl/transports/loader.h"
-#include "impl/types/host_list.h"
-#include "impl/types/names.h"
 
 namespace tutti::program {
 
@@ -29,93 +26,54 @@ Status check_transports(const harness::Sweep& sweep) {
   return {};
 }
 
-namespace {
-
-Status check_named_hosts(const harness::Sweep& sweep, const harness::Conditions& conditions) {
-  if (conditions.hosts.empty()) return {};
-  const std::string text = shown(to_text(conditions.hosts));
-  if (conditions.pretended_hosts > 0) {
-    return error(Code::invalid_argument, "--pretend-hosts: has no meaning with --hosts {}, which are real ones", text);
-  }
-  if (sweep.ranks_as != RanksAs::processes) {
-    return error(Code::invalid_argument, "--hosts: '{}' with {}: did you mean --ranks-as processes?", text,
-                 to_string(sweep.ranks_as));
-  }
-  for (const int ranks : sweep.ranks) {
-    if (const int slots = slots_of(conditions.hosts); ranks > slots) {
-      return error(Code::invalid_argument, "--ranks: {} on {}, which have room for {}: 1 to {}, did you mean {}?",
-                   ranks, text, slots, slots, slots);
+Result<std::vector<harness::Topology>> topologies_of(const harness::Sweep& sweep,
+                                                     const harness::Conditions& conditions) {
+  std::vector<harness::Topology> all;
+  for (const std::string& name : transports_of(sweep)) {
+    const harness::Cell cell{.transport = name, .ranks_as = sweep.ranks_as};
+    const harness::TopologySpec spec = topology_spec_of(cell, conditions);
+    const std::vector<int> ranks = sweep.ranks.empty() ? std::vector{least_ranks_of(spec)} : sweep.ranks;
+    for (const int count : ranks) {
+      TUTTI_ASSIGN_OR_RETURN(harness::Topology topology, topology_of(spec, count, transport_directories()));
+      if (count == ranks.front()) all.push_back(std::move(topology));
     }
   }
-  for (const std::string& name : transports_of(sweep)) {
-    TUTTI_ASSIGN_OR_RETURN(const Transport* const transport,
-                           harness::transport_for(name, sweep.ranks_as, transport_directories()));
-    if (transport->spans_hosts) continue;
-    return error(Code::invalid_argument,
-                 "--hosts: '{}' with transport {}, whose ranks share memory: did you mean --transports tcp?", text,
-                 name);
-  }
-  return {};
+  return all;
 }
 
-}  // namespace
-
-Status check_hosts(const harness::Sweep& sweep, const harness::Conditions& conditions) {
-  TUTTI_RETURN_IF_ERROR(check_named_hosts(sweep, conditions));
-  const int hosts = conditions.pretended_hosts;
-  if (hosts == 0) return {};
-  for (const std::string& name : transports_of(sweep)) {
-    TUTTI_ASSIGN_OR_RETURN(const Transport* const transport,
-                           harness::transport_for(name, sweep.ranks_as, transport_directories()));
-    if (transport->spans_hosts) continue;
-    return error(Code::invalid_argument,
-                 "--pretend-hosts: '{}' has no meaning with transport {}, whose ranks share memory: did you mean "
-                 "--transports tcp?",
-                 hosts, name);
-  }
-  for (const int ranks : sweep.ranks) {
-    if (hosts <= ranks) continue;
-    return error(Code::invalid_argument, "--pretend-hosts: '{}' with {}: 1 to {} hosts, did you mean {}?", hosts,
-                 harness::counted(static_cast<std::size_t>(ranks), "rank"), ranks, ranks);
-  }
-  return {};
+Result<harness::Topology> topology_of_cell(const harness::Case& one, const harness::Conditions& conditions) {
+  auto topology = topology_of(topology_spec_of(one, conditions), one.ranks, transport_directories());
+  if (topology.is_ok()) return topology;
+  return error(topology.status().code(), "cell '{}': {}", cell_id(one), topology.status().message());
 }
 
-Status check_cell_on_hosts(const harness::Case& one, const harness::Conditions& conditions) {
-  harness::Sweep sweep;
-  sweep.ranks = {one.ranks};
-  sweep.ranks_as = one.ranks_as;
-  sweep.transports = {one.transport};
-  const Status status = check_hosts(sweep, conditions);
-  return status.is_ok() ? status : error(status.code(), "cell '{}': {}", cell_id(one), status.message());
-}
-
-Status check_devices(const harness::Sweep& sweep, const harness::Conditions& conditions) {
-  if (!conditions.hosts.empty()) return {};
-  for (const std::string& name : sweep.transports) {
-    TUTTI_ASSIGN_OR_RETURN(const Transport* const transport,
-                           harness::transport_for(name, sweep.ranks_as, transport_directories()));
-    if (transport->is_on_gpus && conditions.device == harness::RunsOn::host) continue;
-    TUTTI_RETURN_IF_ERROR(harness::is_usable_here(*transport, transport_directories()));
+Status check_devices(std::span<const harness::Topology> topologies) {
+  for (const harness::Topology& one : topologies) {
+    const bool is_stood_for = one.ranks_on == harness::RanksOn::own_device && !one.has_gpu_memory();
+    if (is_stood_for || !one.asked.hosts.empty()) continue;
+    TUTTI_RETURN_IF_ERROR(harness::is_usable_here(*one.transport, transport_directories()));
   }
   return {};
 }
 
 Status settle_across_hosts(harness::Sweep& sweep, const harness::Conditions& conditions) {
-  for (const std::string& name : transports_of(sweep)) {
-    const auto transport = harness::transport_for(name, sweep.ranks_as, transport_directories());
-    TUTTI_RETURN_IF_ERROR(transport.status());
-    const auto spans = [&](int ranks) { return harness::hosts_for(*transport.value(), ranks, conditions) > 1; };
-    if (conditions.hosts.empty() && std::ranges::none_of(sweep.ranks, spans)) continue;
-    if (sweep.backends.empty()) sweep.backends = {std::string(harness::kOwnBackend)};
-    for (const std::string& backend : sweep.backends) {
-      if (harness::backend_of(backend) == harness::kOwnBackend || !conditions.hosts.empty()) continue;
-      return error(
-          Code::unavailable,
-          "backend '{}' with --transports {}: the hosts are pretended, and its ranks would share the memory of "
-          "this machine: --backends {}",
-          backend, name, harness::kOwnBackend);
-    }
+  const std::vector<std::string> own{std::string(harness::kOwnBackend)};
+  if (!conditions.hosts.empty()) {
+    if (sweep.backends.empty()) sweep.backends = own;
+    return {};
+  }
+  harness::Sweep most = sweep;
+  most.ranks = {std::max(std::ranges::max(sweep.ranks), conditions.pretended_hosts)};
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<harness::Topology> topologies, topologies_of(most, conditions));
+  const auto spans = std::ranges::find_if(topologies, &harness::Topology::spans_hosts);
+  if (spans == topologies.end()) return {};
+  if (sweep.backends.empty()) sweep.backends = own;
+  for (const std::string& backend : sweep.backends) {
+    if (harness::backend_of(backend) == harness::kOwnBackend) continue;
+    return error(Code::unavailable,
+                 "backend '{}' with --transports {}: the hosts are pretended, and its ranks would share the memory of "
+                 "this machine: --backends {}",
+                 backend, spans->transport->name, harness::kOwnBackend);
   }
   return {};
 }

@@ -2,13 +2,14 @@
 // The transports of `tutti list` and --transports: those of this build and shared objects.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "harness/cases/ranks_as.h"
 #include "harness/cases/sweep.h"
+#include "harness/cases/topology.h"
 #include "harness/session/spec.h"
 #include "impl/types/status.h"
 
@@ -18,13 +19,17 @@ namespace tutti::program {
 [[nodiscard]] const std::vector<std::string>& transport_directories();
 /// Whether they are there and serve the sweep's ranks. Errors: those of transport_for.
 [[nodiscard]] Status check_transports(const harness::Sweep& sweep);
-/// Whether the hosts that are pretended have a meaning there. Errors: invalid_argument.
-[[nodiscard]] Status check_hosts(const harness::Sweep& sweep, const harness::Conditions& conditions);
-/// The same of one cell, which says its transport itself. Errors: invalid_argument, naming it.
-[[nodiscard]] Status check_cell_on_hosts(const harness::Case& one, const harness::Conditions& conditions);
+/// Where the sweep's ranks are over each of its transports: with the first of its numbers of ranks, once all have been
+/// seen to be possible. If nobody has said how many ranks there are, they are as many as what is asked needs. Errors:
+/// those of harness::topology_of.
+[[nodiscard]] Result<std::vector<harness::Topology>> topologies_of(const harness::Sweep& sweep,
+                                                                   const harness::Conditions& conditions);
+/// Where the ranks of one cell are. Errors: those of harness::topology_of, naming the cell.
+[[nodiscard]] Result<harness::Topology> topology_of_cell(const harness::Case& one,
+                                                         const harness::Conditions& conditions);
 /// Whether this machine has what they need, unless other machines are named, which say so themselves. Errors:
 /// unavailable.
-[[nodiscard]] Status check_devices(const harness::Sweep& sweep, const harness::Conditions& conditions);
+[[nodiscard]] Status check_devices(std::span<const harness::Topology> topologies);
 /// Where ranks are on several hosts, the backends that nobody named are tutti alone. Errors: unavailable for one that
 /// was named where the hosts are pretended, for its ranks would find that they are on one machine.
 [[nodiscard]] Status settle_across_hosts(harness::Sweep& sweep, const harness::Conditions& conditions);

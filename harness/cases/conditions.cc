@@ -80,7 +80,7 @@ Status check_misalign(const Conditions& values, const Beside& beside) {
 
 /// Every device has a rank.
 Status check_gpus(const Conditions& values, const Beside& beside) {
-  if (beside.have_gpus_each && values.gpus != 1) {
+  if (beside.ranks_on == RanksOn::own_device && values.gpus != 1) {
     return error(Code::invalid_argument, "'{}' of ranks that have a GPU each: did you mean --ranks {}?", values.gpus,
                  values.gpus);
   }
@@ -420,7 +420,9 @@ const std::array kConditions{
 /// The text of another option, where it is not the usual one.
 std::string text_beside(std::string_view option, const Conditions& values, const Beside& beside) {
   if (option == "--cadence") return std::string(to_string(beside.cadence));
-  if (option == "--ranks-as") return std::string(to_string(beside.have_gpus_each ? RanksAs::blocks : beside.ranks_as));
+  if (option == "--ranks-as") {
+    return std::string(to_string(beside.ranks_on == RanksOn::cores ? beside.ranks_as : RanksAs::blocks));
+  }
   const Condition* const condition = condition_of_option(option);
   std::string text = condition->text(values);
   return text == condition->usual ? std::string() : text;

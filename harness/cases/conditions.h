@@ -104,7 +104,7 @@ struct Conditions {
 struct Beside {
   Cadence cadence = Cadence::isolated;
   RanksAs ranks_as = RanksAs::processes;
-  bool have_gpus_each = false;  ///< the ranks are processes, each of which has its thread blocks on a GPU of its own
+  RanksOn ranks_on = RanksOn::cores;
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
   std::vector<Dtype> dtypes = {};  ///< of cells that have data
   int least_ranks = 0;             ///< of all cells; 0: not said

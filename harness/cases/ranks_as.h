@@ -16,6 +16,13 @@ enum class RanksAs : std::uint8_t {
   blocks,     ///< one process, whose one thread starts kernels: a rank is some thread blocks of a GPU
 };
 
+/// What runs the steps of a rank.
+enum class RanksOn : std::uint8_t {
+  cores,          ///< a thread of the host
+  shared_device,  ///< thread blocks of a device on which other ranks are too
+  own_device,     ///< thread blocks of a device of its own
+};
+
 /// Whether one thread of the host calls for all ranks.
 [[nodiscard]] constexpr bool share_a_host(RanksAs ranks_as) {
   return ranks_as == RanksAs::tasks || ranks_as == RanksAs::blocks;

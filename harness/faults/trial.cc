@@ -104,7 +104,8 @@ class Trial {
                                  .memory = place_.memory,
                                  .instance = drawn.one,
                                  .seed = seed_,
-                                 .misaligns = true});
+                                 .misaligns = true,
+                                 .takes_elements = place_.takes_elements});
     Status status = made.status();
     if (has_history) {
       TUTTI_ASSIGN_OR_RETURN(const bool is_made, agree(status, true));

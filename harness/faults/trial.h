@@ -42,9 +42,10 @@ struct TrialPlace {
   Host& host;
   OwnBackend& own;
   Injector& injector;
-  Sight sight = {};        ///< of the verifier
-  MemorySource memory;     ///< of the ranks' buffers
-  bool is_on_gpu = false;  ///< where these lie
+  Sight sight = {};             ///< of the verifier
+  MemorySource memory;          ///< of the ranks' buffers
+  bool is_on_gpu = false;       ///< where these lie
+  bool takes_elements = false;  ///< see misalignment_of
 };
 
 /// The longest shared buffers that are drawn for `what`.

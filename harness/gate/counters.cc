@@ -5,7 +5,6 @@
 
 #include "harness/board/binding.h"
 #include "harness/cases/lists.h"
-#include "harness/cases/transports.h"
 #include "harness/record/record.h"
 #include "harness/text/json_reader.h"
 #include "harness/text/json_writer.h"
@@ -48,11 +47,11 @@ Result<Cost> counted_cost(const Schedule& schedule) {
   return sum;
 }
 
-Result<Counters> counters_of(const Case& one, const Conditions& conditions) {
-  const Problem problem = problem_on_hosts(one, conditions);
+Result<Counters> counters_of(const Case& one, const Topology& topology) {
+  const Problem problem = problem_on_hosts(one, topology);
   Case run = one;
   std::string& name = run.algorithm;
-  if (name == kAuto) name = chosen_algorithm(one, conditions, cores_together(one.ranks_as));
+  if (name == kAuto) name = chosen_algorithm(one, topology, cores_together(one.ranks_as));
   TUTTI_ASSIGN_OR_RETURN(const Algorithm* algorithm, find_algorithm(one.collective, name));
   TUTTI_ASSIGN_OR_RETURN(const Cost cost, counted_cost(schedule_of(*algorithm, problem)));
   const auto block_bytes = has_data(one.collective) ? one.count * static_cast<std::int64_t>(size_of(one.dtype)) : 0;
@@ -60,11 +59,11 @@ Result<Counters> counters_of(const Case& one, const Conditions& conditions) {
                   .messages = cost.messages,
                   .bytes = cost.units * block_bytes / algorithm->shape(problem).units_per_block,
                   .rounds = cost.depth,
-                  .is_flat = is_flat_on_hosts(run, conditions)};
+                  .is_flat = is_flat_on_hosts(run, topology)};
 }
 
-Status count_footprint(Counters& counters, const Case& one, const Conditions& conditions) {
-  if (hosts_of(one, conditions) > 1) {
+Status count_footprint(Counters& counters, const Case& one, const Topology& topology) {
+  if (topology.spans_hosts()) {
     return error(Code::unavailable, "ranks of several hosts talk through the kernel, in as many calls as it takes");
   }
   Case counted = one;

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/cases/conditions.h"
+#include "harness/cases/topology.h"
 #include "harness/gate/footprint.h"
 #include "harness/gate/judge.h"
 #include "harness/gate/pairs.h"
@@ -37,9 +37,9 @@ struct Counters {
 /// Of a case of the own backend, without the footprint; `auto` is resolved for the cores of this process, or for the
 /// hosts that the ranks are on.
 /// Errors: invalid_argument where there is no such algorithm; refuted where its steps are not what its formulas say.
-[[nodiscard]] Result<Counters> counters_of(const Case& one, const Conditions& conditions = {});
+[[nodiscard]] Result<Counters> counters_of(const Case& one, const Topology& topology);
 /// Adds the footprint. Errors: as footprint_of, and unavailable on several hosts; without it the rest stands.
-Status count_footprint(Counters& counters, const Case& one, const Conditions& conditions = {});
+Status count_footprint(Counters& counters, const Case& one, const Topology& topology);
 
 using CountersByCell = std::map<std::string, Counters>;
 /// Why a cell has no counters, or no footprint.

@@ -82,7 +82,7 @@ RanksIn JoinedJob::ranks_in() const { return is_alone() ? RanksIn::one_process :
 
 const Transport& JoinedJob::transport() const {
   if (!across_) return best_transport(ranks_in());
-  return *transport_for(usual_transport_between_hosts(), RanksAs::processes, {}).value();
+  return transport_between_hosts();
 }
 
 DomainShape JoinedJob::shape() const {

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <iterator>
 
-#include "harness/cases/transports.h"
 #include "harness/machine/clock.h"
 #include "harness/machine/flush.h"
 #include "harness/measure/places.h"
@@ -52,12 +51,12 @@ std::int64_t longest_of(const RankTimes& times) {
   return longest;
 }
 
-std::size_t misalignment_of(const Case& one, std::uint64_t seed, int rank, Side side) {
+std::size_t misalignment_of(const Case& one, std::uint64_t seed, int rank, Side side, bool takes_elements) {
   const std::string text = fmt::format("{} {} {} {}", case_id(one), seed, rank, static_cast<int>(side));
   std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a, the same everywhere
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
   const std::size_t element = size_of(one.dtype);
-  const std::size_t byte = runs_on_devices(one) ? element : 1;  // threads of a GPU take whole elements
+  const std::size_t byte = takes_elements ? element : 1;
   const std::array<std::size_t, 5> choices{0, byte, 3 * byte, element, 3 * element};
   return choices[(hash >> 32U) % choices.size()];
 }
@@ -182,7 +181,8 @@ Status Variant::allocate(const Request& request) {
     const auto create = [&](Side side, Count elements) {
       constexpr std::size_t kLine = 64, kPage = 4096;
       const std::size_t asked = request.misalignment + static_cast<std::size_t>(request.conditions.misalign);
-      const std::size_t shift = request.misaligns ? misalignment_of(case_, seed_, rank, side) : asked;
+      const std::size_t shift =
+          request.misaligns ? misalignment_of(case_, seed_, rank, side, request.takes_elements) : asked;
       return GuardedBuffer::create({.bytes = static_cast<std::size_t>(elements) * size_of(case_.dtype),
                                     .alignment = shift < kLine ? kLine : kPage,
                                     .misalignment = shift,

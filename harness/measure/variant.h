@@ -68,8 +68,10 @@ struct Damage {
 /// One of a rank's two buffers.
 enum class Side : std::uint8_t { input, output };
 /// Bytes by which a buffer starts after a cache line: 0, 1 or 3 bytes or elements. They are drawn from the case's id,
-/// the seed and the rank, so that the id brings them back. In place there is the output only.
-[[nodiscard]] std::size_t misalignment_of(const Case& one, std::uint64_t seed, int rank, Side side);
+/// the seed and the rank, so that the id brings them back. In place there is the output only. `takes_elements`: never
+/// bytes, since threads of a GPU take whole elements.
+[[nodiscard]] std::size_t misalignment_of(const Case& one, std::uint64_t seed, int rank, Side side,
+                                          bool takes_elements = false);
 
 class Order;
 /// The case as the oracle sees it, of salt 0.
@@ -84,6 +86,7 @@ class Variant {
     std::uint64_t seed = 1;
     Conditions conditions = {};
     bool misaligns = false;        ///< buffers start by misalignment_of, not all at a cache line
+    bool takes_elements = false;   ///< see misalignment_of
     std::size_t misalignment = 0;  ///< otherwise: bytes by which all of them start after one, or after a page
     bool is_asynchronous = false;  ///< calls that return at once, of references too
     Rotation rotation = {};

@@ -57,6 +57,7 @@ nlohmann::json description_of(const Backend& backend) {
 Measuring::Measuring(const SessionSpec& spec, const MeasureTask& task, const Place& place)
     : spec_(spec),
       task_(task),
+      topology_(place.topology),
       host_(place.host),
       domain_(place.domain),
       systems_(place.systems),
@@ -74,7 +75,7 @@ Measuring::Measuring(const SessionSpec& spec, const MeasureTask& task, const Pla
 }
 
 Status Measuring::begin() {
-  if (spec_.conditions.measures_limit() && uses_gpus(spec_))
+  if (spec_.conditions.measures_limit() && has_gpu_memory(spec_, topology_))
     device_limit_.emplace(host_.ranks(), systems_.gpu_memory());
   if (spec_.conditions.measures_limit() && host_.has_machines()) {
     TUTTI_ASSIGN_OR_RETURN(const tcp::Secret key, tcp::secret_from(across_->key));
@@ -134,7 +135,7 @@ Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std:
   TUTTI_ASSIGN_OR_RETURN(const std::string disturbed, watch.end());
   set_disturbed(rows, disturbed);
   for (Row& row : rows) {
-    if (memory_kind_of(spec_, row.backend) == MemoryKind::cuda)
+    if (memory_kind_of(spec_, topology_, row.backend) == MemoryKind::cuda)
       row.gpu = gpu_model(devices.empty() ? 0 : devices.front());
   }
   return rows;

@@ -25,6 +25,7 @@ class Measuring {
  public:
   /// All of them outlive it.
   struct Place {
+    const Topology& topology;
     Host& host;
     Domain& domain;
     Systems& systems;
@@ -70,6 +71,7 @@ class Measuring {
 
   const SessionSpec& spec_;
   const MeasureTask& task_;
+  const Topology& topology_;
   Host& host_;
   Domain& domain_;
   Systems& systems_;

@@ -12,7 +12,6 @@
 #include "harness/backends/reference.h"
 #include "harness/backends/tutti/group.h"
 #include "harness/board/binding.h"
-#include "harness/cases/transports.h"
 #include "harness/measure/host.h"
 #include "harness/measure/mesh.h"
 #include "harness/measure/order.h"
@@ -35,19 +34,19 @@ bool spans_hosts(const Domain& domain) { return domain.hosts() != nullptr && dom
 
 Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Place& place) {
   Host& host = place.host;
-  if (memory_kind_of(spec, kOwnBackend) != MemoryKind::host) {
+  if (place.topology.has_gpu_memory()) {
     return error(Code::unavailable,
                  "a soak has its buffers in the memory of the host, where blocks on a GPU cannot "
                  "reach them; --device host runs thread blocks as threads of the host");
   }
-  if (have_gpus_each(spec)) {
+  if (place.topology.ranks_on == RanksOn::own_device) {
     return error(
         Code::unavailable,
         "a soak sends between single ranks, which processes with a GPU each cannot: --ranks-as blocks runs it");
   }
-  TUTTI_ASSIGN_OR_RETURN(
-      OwnRanks own,
-      open_own_ranks(spec, host, place.domain, communicator_options(spec, host, place.cores), {.pace = host.order()}));
+  TUTTI_ASSIGN_OR_RETURN(OwnRanks own,
+                         open_own_ranks(spec, place.topology, host, place.domain,
+                                        communicator_options(spec, host, place.cores), {.pace = host.order()}));
   const auto own_world = [&](int rank) -> Result<std::unique_ptr<Group>> {
     const auto at = std::ranges::find(host.ranks(), rank) - host.ranks().begin();
     auto& world = own.communicators[static_cast<std::size_t>(at)];
@@ -65,7 +64,8 @@ Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Pl
     TUTTI_ASSIGN_OR_RETURN(result, run_soak(mix, {.host = host, .world = own_world, .on_progress = tell}));
   } else {
     TUTTI_ASSIGN_OR_RETURN(const auto memory, own_world(host.index()));
-    TUTTI_ASSIGN_OR_RETURN(const auto reference, open_reference(spec, 0, host, address_of(place.across)));
+    TUTTI_ASSIGN_OR_RETURN(const auto reference,
+                           open_reference(spec, place.topology, 0, host, address_of(place.across)));
     if (host.index() == 0) TUTTI_RETURN_IF_ERROR(tell({}));  // so the launcher knows that the library has started
     const auto world = [&](int) {
       return Result(reference->world([&](Buffers kind) { return memory->memory(kind); }));
@@ -92,6 +92,7 @@ HostOptions host_options(const SessionSpec& spec, int host, bool is_crowded) {
 /// What the hosts of a session share.
 struct SharedPlace {
   const SessionSpec& spec;
+  const Topology& topology;
   const SessionPlace& place;
   const std::vector<std::vector<int>>& masks;  ///< by host; of a job on several machines, by place on the cores here
   Domain& domain;
@@ -143,8 +144,12 @@ Status run_host(const SharedPlace& shared, int index) {
   Host host(place.board, options);
   shared.exchange.answer_clock(&host.clock());
   TUTTI_RETURN_IF_ERROR(host.compare_clocks());
-  const SessionWalk::Place here{
-      .host = host, .domain = shared.domain, .send = place.send, .cores = shared.cores, .across = place.across};
+  const SessionWalk::Place here{.topology = shared.topology,
+                                .host = host,
+                                .domain = shared.domain,
+                                .send = place.send,
+                                .cores = shared.cores,
+                                .across = place.across};
   const auto* const soaked = spec.as<SoakTask>();
   const auto* const training = spec.as<TrainTask>();
   Status status = soaked != nullptr     ? soak(spec, *soaked, here)
@@ -179,8 +184,10 @@ namespace {
 std::vector<RankStanding> standings_in(const SessionSpec& spec, int domain_fd, std::optional<int> machine) {
   if (domain_fd < 0) return {};
   const Across across{.host = machine.value_or(0)};
-  const auto domain =
-      transport_of(spec).open(domain_shape(spec), {.memory = domain_fd, .across = machine ? &across : nullptr});
+  const auto topology = topology_of(spec);
+  if (!topology.is_ok()) return {};
+  const auto domain = topology.value().transport->open(topology.value().domain_shape(spec.heap_bytes),
+                                                       {.memory = domain_fd, .across = machine ? &across : nullptr});
   return domain.is_ok() ? standings_of(*domain.value()) : std::vector<RankStanding>();
 }
 
@@ -226,28 +233,28 @@ Status run_session(const SessionSpec& spec, const SessionPlace& place) {
   int together = cores_together(spec.ranks_as);  // before threads are pinned
   // As if all machines were like this one.
   if (far != nullptr || place.keeps_cores) together = together * spec.ranks / on_cores;
-  TUTTI_ASSIGN_OR_RETURN(const Transport* const transport, find_transport_of(spec));
-  const Hosts hosts = layout_for(*transport, spec.ranks, spec.conditions);
+  TUTTI_ASSIGN_OR_RETURN(const Topology topology, topology_of(spec));
   std::unique_ptr<Exchange> mesh;
   std::optional<Across> across;
   if (far != nullptr) {
-    across = Across{.host = hosts.host_of(place.rank),
+    across = Across{.host = topology.hosts.host_of(place.rank),
                     .interface = far->interface,
                     .address = far->domain_address,
                     .listener = place.domain_listener,
                     .key = far->key};
-    if (hosts.count() > 1) {
-      TUTTI_ASSIGN_OR_RETURN(mesh, join_mesh(spec, place, hosts));
+    if (topology.spans_hosts()) {
+      TUTTI_ASSIGN_OR_RETURN(mesh, join_mesh(spec, place, topology.hosts));
     }
   }
-  TUTTI_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Domain> domain,
-      transport->open(domain_shape(spec), {.memory = place.domain_fd,
-                                           .rank = spec.ranks_as == RanksAs::processes ? place.rank : -1,
-                                           .seed = spec.seed,
-                                           .timeout = spec.timeout,
-                                           .across = across ? &*across : nullptr}));
+  TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Domain> domain,
+                         topology.transport->open(topology.domain_shape(spec.heap_bytes),
+                                                  {.memory = place.domain_fd,
+                                                   .rank = spec.ranks_as == RanksAs::processes ? place.rank : -1,
+                                                   .seed = spec.seed,
+                                                   .timeout = spec.timeout,
+                                                   .across = across ? &*across : nullptr}));
   const SharedPlace shared{.spec = spec,
+                           .topology = topology,
                            .place = place,
                            .masks = masks,
                            .domain = *domain,

@@ -10,7 +10,6 @@
 
 #include "harness/backends/loader.h"
 #include "harness/cases/sweep.h"
-#include "harness/cases/transports.h"
 #include "harness/machine/clock.h"
 #include "harness/text/json_reader.h"
 
@@ -280,60 +279,37 @@ std::string name_of_number(const SessionSpec& spec, std::uint32_t number) {
   return "the start of the job";
 }
 
-Result<const Transport*> find_transport_of(const SessionSpec& spec) {
-  if (spec.transport.empty()) return &best_transport(ranks_in(spec.ranks_as));
-  return transport_for(spec.transport, spec.ranks_as, spec.transport_directories);
+Result<Topology> topology_of(const SessionSpec& spec) {
+  const Cell cell{.transport = spec.transport, .ranks_as = spec.ranks_as};
+  return topology_of(topology_spec_of(cell, spec.conditions), spec.ranks, spec.transport_directories);
 }
 
-const Transport& transport_of(const SessionSpec& spec) {
-  const auto found = find_transport_of(spec);
-  TUTTI_ASSERT(found.is_ok(), "{}", found.status().message());
-  return *found.value();
-}
-
-DomainShape domain_shape(const SessionSpec& spec) {
-  const Transport& transport = transport_of(spec);
-  const Hosts hosts = layout_for(transport, spec.ranks, spec.conditions);
-  DomainShape shape = transport.shape(spec.ranks, hosts.count(), spec.heap_bytes);
-  if (spec.conditions.hosts.empty()) return shape;
-  for (int host = 0; host < hosts.count(); ++host) {
-    shape.ranks_on.push_back(static_cast<int>(hosts.ranks_on(host).size()));
+MemoryKind memory_kind_of(const SessionSpec& spec, const Topology& topology, std::string_view system) {
+  const bool is_own = backend_of(system) == kOwnBackend;
+  // All systems of one process have their buffers where the own one has them.
+  if (is_own || topology.ranks_on == RanksOn::shared_device) {
+    return topology.has_gpu_memory() ? MemoryKind::cuda : MemoryKind::host;
   }
-  return shape;
+  const bool is_there = std::ranges::find(spec.on_gpus, backend_of(system)) != spec.on_gpus.end();
+  return is_there ? MemoryKind::cuda : MemoryKind::host;
 }
 
-std::size_t shared_bytes(const SessionSpec& spec) {
-  return transport_of(spec).shared_bytes(domain_shape(spec), ranks_in(spec.ranks_as));
+bool has_gpu_memory(const SessionSpec& spec, const Topology& topology) {
+  return topology.has_gpu_memory() || !spec.on_gpus.empty();
 }
 
-MemoryKind memory_kind_of(const SessionSpec& spec, std::string_view system) {
-  const bool is_own_on_device = backend_of(system) == kOwnBackend && have_gpus_each(spec);
-  if (spec.ranks_as == RanksAs::blocks || is_own_on_device) {
-    return spec.conditions.device == RunsOn::gpu ? MemoryKind::cuda : MemoryKind::host;
-  }
-  const bool is_on_gpus = std::ranges::find(spec.on_gpus, backend_of(system)) != spec.on_gpus.end();
-  return is_on_gpus ? MemoryKind::cuda : MemoryKind::host;
-}
-
-bool have_gpus_each(const SessionSpec& spec) {
-  const auto transport = find_transport_of(spec);
-  return transport.is_ok() && transport.value()->is_on_gpus;
-}
-
-bool uses_gpus(const SessionSpec& spec) {
-  return !spec.on_gpus.empty() || memory_kind_of(spec, kOwnBackend) == MemoryKind::cuda;
-}
-
-std::vector<Case> cases_in(MemoryKind memory, const SessionSpec& spec, const std::vector<Case>& cell) {
+std::vector<Case> cases_in(MemoryKind memory, const SessionSpec& spec, const Topology& topology,
+                           const std::vector<Case>& cell) {
   std::vector<Case> cases;
   std::ranges::copy_if(cell, std::back_inserter(cases),
-                       [&](const Case& one) { return memory_kind_of(spec, one.backend) == memory; });
+                       [&](const Case& one) { return memory_kind_of(spec, topology, one.backend) == memory; });
   return cases;
 }
 
-MemoryLeft memory_for(const SessionSpec& spec, MemoryLeft now) {
+MemoryLeft memory_for(const SessionSpec& spec, const Topology& topology, MemoryLeft now) {
   const auto references = static_cast<double>(spec.references.size());
-  const double takes = spec.ranks * (kOfRank + references * kOfReference) + static_cast<double>(shared_bytes(spec));
+  const double takes =
+      spec.ranks * (kOfRank + references * kOfReference) + static_cast<double>(topology.shared_bytes(spec.heap_bytes));
   now.bytes = std::max<std::int64_t>(0, now.bytes - static_cast<std::int64_t>(takes));
   return now;
 }

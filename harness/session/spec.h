@@ -13,10 +13,10 @@
 
 #include "harness/cases/case.h"
 #include "harness/cases/conditions.h"
+#include "harness/cases/topology.h"
 #include "harness/machine/memory.h"
 #include "harness/record/record.h"
 #include "harness/verify/memory.h"
-#include "impl/transports/transport.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::session {
@@ -174,28 +174,20 @@ constexpr void visit_fields(std::type_identity<TrainTask>, Visit visit) {
 /// What the board's number stands for: the id of a case, or which reference starts or ends.
 [[nodiscard]] std::string name_of_number(const SessionSpec& spec, std::uint32_t number);
 
-/// The transport of its ranks. Errors: those of transport_for.
-[[nodiscard]] Result<const Transport*> find_transport_of(const SessionSpec& spec);
-/// Requires: it is found, as whoever chose it has seen.
-[[nodiscard]] const Transport& transport_of(const SessionSpec& spec);
-/// The domain of a job: the same in the launcher, which makes its memory, and in the ranks. Requires: that of
-/// transport_of.
-[[nodiscard]] DomainShape domain_shape(const SessionSpec& spec);
-/// Bytes of the memory that the launcher makes for it; 0: none.
-[[nodiscard]] std::size_t shared_bytes(const SessionSpec& spec);
+/// Where its ranks are: `topology` below. Errors: those of cases::topology_of.
+[[nodiscard]] Result<Topology> topology_of(const SessionSpec& spec);
 
 /// Where the buffers of a system lie (its twin's too): those of thread blocks on a GPU there, those of a reference
 /// where the specification says. Systems of one cell may differ in it.
-[[nodiscard]] MemoryKind memory_kind_of(const SessionSpec& spec, std::string_view system);
-/// Whether the own ranks are processes with a GPU each, or with threads that stand for one.
-[[nodiscard]] bool have_gpus_each(const SessionSpec& spec);
+[[nodiscard]] MemoryKind memory_kind_of(const SessionSpec& spec, const Topology& topology, std::string_view system);
 /// Whether buffers of any system lie in the memory of a GPU.
-[[nodiscard]] bool uses_gpus(const SessionSpec& spec);
+[[nodiscard]] bool has_gpu_memory(const SessionSpec& spec, const Topology& topology);
 /// The cases of a cell whose buffers lie there.
-[[nodiscard]] std::vector<Case> cases_in(MemoryKind memory, const SessionSpec& spec, const std::vector<Case>& cell);
+[[nodiscard]] std::vector<Case> cases_in(MemoryKind memory, const SessionSpec& spec, const Topology& topology,
+                                         const std::vector<Case>& cell);
 
 /// What the ranks of a session will find, once they are started: less what they take themselves.
-[[nodiscard]] MemoryLeft memory_for(const SessionSpec& spec, MemoryLeft now = memory_left());
+[[nodiscard]] MemoryLeft memory_for(const SessionSpec& spec, const Topology& topology, MemoryLeft now = memory_left());
 /// Of a session: nothing for limits that it does not measure, and with a budget no more than takes a small part of it
 /// to be cleared.
 [[nodiscard]] double most_for_limits(const SessionSpec& spec);

@@ -107,11 +107,11 @@ CommunicatorOptions communicator_options(const SessionSpec& spec, const Host& ho
   return options;
 }
 
-Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Host& host, Domain& domain,
+Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Topology& topology, const Host& host, Domain& domain,
                                 const CommunicatorOptions& options, const Hooks& hooks) {
   OwnRanks own;
-  if (have_gpus_each(spec)) return open_on_own_device(spec, host, domain, options, hooks);
-  if (spec.ranks_as != RanksAs::blocks) {
+  if (topology.ranks_on == RanksOn::own_device) return open_on_own_device(spec, host, domain, options, hooks);
+  if (topology.ranks_on == RanksOn::cores) {
     for (const int rank : host.ranks()) {
       TUTTI_ASSIGN_OR_RETURN(auto communicator, create_with_hooks(domain, rank, options, hooks));
       own.communicators.push_back(std::move(communicator));
@@ -130,12 +130,12 @@ Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Host& host, Domai
 }
 
 Status Systems::open_own(Domain& domain, const CommunicatorOptions& options, const Hooks& hooks) {
-  TUTTI_ASSIGN_OR_RETURN(OwnRanks own, open_own_ranks(spec_, host_, domain, options, hooks));
+  TUTTI_ASSIGN_OR_RETURN(OwnRanks own, open_own_ranks(spec_, topology_, host_, domain, options, hooks));
   own_ = nullptr;
   devices_ = std::move(own.devices);
   own_ = OwnBackend::over(domain, std::move(own.communicators));
-  own_->set_memory(memory_kind_of(spec_, own_->name()));
-  if (have_gpus_each(spec_)) own_->set_without_shared();
+  own_->set_memory(memory_kind_of(spec_, topology_, own_->name()));
+  if (topology_.ranks_on == RanksOn::own_device) own_->set_without_shared();
   return {};
 }
 
@@ -154,12 +154,12 @@ Status Systems::open(const CommunicatorOptions& options, AfterBind after_bind) {
   return {};
 }
 
-Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec, std::size_t index, Host& host,
-                                                         const std::string& address) {
+Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec, const Topology& topology,
+                                                         std::size_t index, Host& host, const std::string& address) {
   host.set_case(number_of_reference(spec, index));
   host.announce(Activity::operation);  // the library's own code runs from here on
   TUTTI_ASSIGN_OR_RETURN(auto reference, ReferenceBackend::create(spec.references[index], spec.backend_directories));
-  reference->set_memory(memory_kind_of(spec, reference->name()));
+  reference->set_memory(memory_kind_of(spec, topology, reference->name()));
   TUTTI_RETURN_IF_ERROR(Meeting(host, address).open(*reference, host.index()));
   host.settle();
   return reference;
@@ -167,12 +167,13 @@ Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec
 
 Result<std::unique_ptr<ReferenceBackend>> Systems::reference_of(std::size_t index) {
   if (spec_.ranks_as != RanksAs::processes) return ReferenceBackend::skipped(spec_.references[index]);
-  return open_reference(spec_, index, host_, address_);
+  return open_reference(spec_, topology_, index, host_, address_);
 }
 
 Status Systems::open_own_afresh(const CommunicatorOptions& options) {
   own_ = nullptr;
-  TUTTI_ASSIGN_OR_RETURN(own_domain_, transport_of(spec_).open(domain_shape(spec_), {.seed = spec_.seed}));
+  TUTTI_ASSIGN_OR_RETURN(own_domain_,
+                         topology_.transport->open(topology_.domain_shape(spec_.heap_bytes), {.seed = spec_.seed}));
   TUTTI_RETURN_IF_ERROR(open_own(*own_domain_, options, {.pace = host_.order()}));
   by_name_[own_->name()] = own_.get();
   add_twins();
@@ -216,7 +217,7 @@ Result<std::vector<std::unique_ptr<CudaMemory>>> open_gpu_memory(const SessionSp
 }
 
 Status Systems::open_memory() {
-  if (!uses_gpus(spec_)) return {};
+  if (!has_gpu_memory(spec_, topology_)) return {};
   if (spec_.conditions.cache == CacheState::rotate) {
     return error(
         Code::unavailable,
@@ -225,11 +226,13 @@ Status Systems::open_memory() {
   }
   const cuda::FoundRuntime found = cuda::find_runtime(std::getenv);
   if (found.runtime == nullptr) {
-    const bool are_blocks = spec_.ranks_as == RanksAs::blocks || have_gpus_each(spec_);
-    return error(Code::unavailable, "{}{}{}", found.why, are_blocks ? "; " : "", are_blocks ? kInsteadOfGpu : "");
+    const bool needs_gpu = topology_.on_devices();
+    return error(Code::unavailable, "{}{}{}", found.why, needs_gpu ? "; " : "", needs_gpu ? kInsteadOfGpu : "");
   }
   TUTTI_RETURN_IF_ERROR(check_gpus(spec_, *found.runtime));
-  if (have_gpus_each(spec_)) TUTTI_RETURN_IF_ERROR(check_own_gpu(host_.at().local, *found.runtime));
+  if (topology_.ranks_on == RanksOn::own_device) {
+    TUTTI_RETURN_IF_ERROR(check_own_gpu(host_.at().local, *found.runtime));
+  }
   const LocalRanks ranks{.first = host_.at().local, .count = host_.ranks().size()};
   TUTTI_ASSIGN_OR_RETURN(memory_, open_gpu_memory(spec_, ranks, found.runtime));
   return {};
@@ -237,8 +240,7 @@ Status Systems::open_memory() {
 
 void Systems::verify_on_teams() {
   constexpr int kMostRanks = 4;  // of more the host itself verifies, which is several times as fast
-  const bool are_blocks = spec_.ranks_as == RanksAs::blocks || have_gpus_each(spec_);
-  const bool is_on_teams = are_blocks && spec_.conditions.device == RunsOn::host;
+  const bool is_on_teams = topology_.on_devices() && topology_.asked.device == RunsOn::host;
   if (!is_on_teams || spec_.ranks > kMostRanks) return;
   // One team of the calling thread: others would take the cores that the ranks' teams need.
   constexpr RunnerTeams kTeams{.teams = 1, .threads = 1};
@@ -247,7 +249,7 @@ void Systems::verify_on_teams() {
 
 MemorySource Systems::memory() {
   return [this](const Case& which, std::size_t index) {
-    if (memory_kind_of(spec_, which.backend) == MemoryKind::cuda) return memory_[index]->allocator();
+    if (memory_kind_of(spec_, topology_, which.backend) == MemoryKind::cuda) return memory_[index]->allocator();
     Allocator allocator = own_->allocator(which, index);
     if (teams_memory_ != nullptr) allocator.kind = teams_memory_.get();
     return allocator;
@@ -268,6 +270,7 @@ Variant::Request Systems::request_for(Backend& backend, const Case& one) {
           .seed = spec_.seed,
           .conditions = spec_.conditions,
           .misaligns = spec_.as<CheckTask>() != nullptr,
+          .takes_elements = topology_.on_devices(),
           .is_asynchronous = spec_.conditions.overlap_calls > 0 && has_data(one.collective),
           .rotation = rotation,
           .filler = filler(rotation)};

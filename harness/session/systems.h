@@ -29,7 +29,8 @@ namespace tutti::harness::session {
 
 /// The reference `index` of the session, which this process's rank joins. The board says meanwhile that its library's
 /// own code runs. `address`: see TuttiBackendJoin. All hosts call it. Errors: those of the backend.
-[[nodiscard]] Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec, std::size_t index,
+[[nodiscard]] Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec,
+                                                                       const Topology& topology, std::size_t index,
                                                                        Host& host, const std::string& address);
 
 /// At which other machines reach this one; empty: there are none.
@@ -43,8 +44,8 @@ struct OwnRanks {
   std::vector<std::unique_ptr<Communicator>> communicators;
 };
 /// All hosts call it. Errors: those of Communicator::create and create_as_blocks; unavailable where there is no device.
-[[nodiscard]] Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Host& host, Domain& domain,
-                                              const CommunicatorOptions& options, const Hooks& hooks);
+[[nodiscard]] Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Topology& topology, const Host& host,
+                                              Domain& domain, const CommunicatorOptions& options, const Hooks& hooks);
 
 /// Ranks of one process: where they begin on its machine, and how many they are.
 struct LocalRanks {
@@ -60,12 +61,13 @@ class Systems {
  public:
   /// What the systems of a host are opened with; it outlives them.
   struct Place {
+    const Topology& topology;
     Host& host;
     Domain& domain;
     std::string address;  ///< at which other machines reach this one; empty: there are none
   };
   Systems(const SessionSpec& spec, const Place& place)
-      : spec_(spec), host_(place.host), domain_(place.domain), address_(place.address) {}
+      : spec_(spec), topology_(place.topology), host_(place.host), domain_(place.domain), address_(place.address) {}
   Systems(const Systems&) = delete;
   Systems& operator=(const Systems&) = delete;
 
@@ -102,6 +104,7 @@ class Systems {
   std::span<const std::byte> filler(const Rotation& rotation);
 
   const SessionSpec& spec_;
+  const Topology& topology_;
   Host& host_;
   Domain& domain_;
   std::string address_;

@@ -32,16 +32,23 @@ std::int64_t sum_of_bytes(std::int64_t one, std::int64_t other) {
 
 SessionWalk::SessionWalk(const SessionSpec& spec, const Place& place)
     : spec_(spec),
+      topology_(place.topology),
       host_(place.host),
       send_(place.send),
       options_(communicator_options(spec, place.host, place.cores)),
-      systems_(spec, {.host = place.host, .domain = place.domain, .address = address_of(place.across)}) {
+      systems_(spec, {.topology = place.topology,
+                      .host = place.host,
+                      .domain = place.domain,
+                      .address = address_of(place.across)}) {
   const auto* const task = spec.as<MeasureTask>();
   if (task == nullptr) return;
-  measuring_.emplace(
-      spec, *task,
-      Measuring::Place{
-          .host = place.host, .domain = place.domain, .systems = systems_, .send = place.send, .across = place.across});
+  measuring_.emplace(spec, *task,
+                     Measuring::Place{.topology = place.topology,
+                                      .host = place.host,
+                                      .domain = place.domain,
+                                      .systems = systems_,
+                                      .send = place.send,
+                                      .across = place.across});
 }
 
 Status SessionWalk::run() {
@@ -109,7 +116,7 @@ Result<std::vector<Row>> SessionWalk::rows_of(std::size_t index) {
 
 Status SessionWalk::foresee(std::size_t index, Prospect& prospect) {
   const std::vector<Case>& cell = spec_.cells[index];
-  const std::vector<Case> on_host = cases_in(MemoryKind::host, spec_, cell);
+  const std::vector<Case> on_host = cases_in(MemoryKind::host, spec_, topology_, cell);
   const MemoryNeed need = memory_need(on_host, spec_.conditions.cache);
   const bool has_limit = measuring_ && spec_.conditions.measures_limit() && !on_host.empty();
   const MemoryNeed with_its_limit = has_limit ? memory_need(with_limit(on_host), spec_.conditions.cache) : need;
@@ -242,7 +249,7 @@ Status SessionWalk::replay_trace(const MeasureTask& task) {
 Status SessionWalk::try_faults(const FaultsTask& task, const Case& one) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Fault> faults, parse_faults(task.faults));
   const Sight sight;
-  const bool is_on_gpu = uses_gpus(spec_);
+  const bool is_on_gpu = has_gpu_memory(spec_, topology_);
   const MemorySource on_host = [this](const Case& which, std::size_t index) {
     return systems_.own().allocator(which, index);
   };
@@ -251,7 +258,8 @@ Status SessionWalk::try_faults(const FaultsTask& task, const Case& one) {
                          .injector = *injector_,
                          .sight = sight,
                          .memory = is_on_gpu ? systems_.memory() : on_host,
-                         .is_on_gpu = is_on_gpu};
+                         .is_on_gpu = is_on_gpu,
+                         .takes_elements = topology_.on_devices()};
   for (const Fault fault : faults) {
     TUTTI_ASSIGN_OR_RETURN(const TrialResult result, try_fault(place, one, fault, spec_.seed));
     TUTTI_RETURN_IF_ERROR(report("fault", to_json(result)));

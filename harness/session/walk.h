@@ -20,6 +20,7 @@ class SessionWalk {
  public:
   /// What the walk works with, all of which outlives it; `cores`: see cores_together.
   struct Place {
+    const Topology& topology;
     Host& host;
     Domain& domain;
     const Send& send;
@@ -68,6 +69,7 @@ class SessionWalk {
   Status report_order(const Order& order);
 
   const SessionSpec& spec_;
+  const Topology& topology_;
   Host& host_;
   const Send& send_;
   CommunicatorOptions options_;

@@ -142,7 +142,7 @@ Count elements_of_blocks(const Operation& operation, int rank) {
   return elements;
 }
 
-bool are_blocks_in_order(const Operation& operation, int rank) {
+bool has_blocks_in_order(const Operation& operation, int rank) {
   Count end = 0;
   for (int block = 0; block < output_blocks(operation.problem, rank); ++block) {
     const Place place = operation.output_place(rank, block);
@@ -301,7 +301,7 @@ std::vector<CheckResult> DeviceVerifier::verify_outputs(Oracle& oracle, std::spa
   for (std::size_t i = 0; i < there.size(); ++i) {
     const CheckResult result = counted(checked[i], records[i]);
     const bool has_blocks = output_blocks(operation.problem, there[i].rank) > 0;
-    const bool has_order = are_blocks_in_order(operation, there[i].rank);
+    const bool has_order = has_blocks_in_order(operation, there[i].rank);
     if (result.is_ok()) {
       results.push_back(result);
     } else if (has_blocks && has_order && !operation.is_any_nan_right()) {

@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <system_error>
 
 #include <fmt/ranges.h>
@@ -26,28 +25,6 @@ const Transport* find_built_in(std::string_view name) {
   const auto table = built_in_transports();
   const auto found = std::ranges::find_if(table, [&](const Transport* one) { return one->name == name; });
   return found == table.end() ? nullptr : *found;
-}
-
-/// Those that this process has loaded, by name: the first of each.
-class Loaded {
- public:
-  void add(const Transport& row) {
-    const std::lock_guard lock(mutex_);
-    rows_.emplace(row.name, &row);
-  }
-  [[nodiscard]] const Transport* find(std::string_view name) {
-    const std::lock_guard lock(mutex_);
-    const auto found = rows_.find(name);
-    return found == rows_.end() ? nullptr : found->second;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, const Transport*, std::less<>> rows_;
-};
-Loaded& loaded() {
-  static Loaded all;
-  return all;
 }
 
 /// Path by name. Opens none of them.
@@ -99,7 +76,6 @@ Result<const Transport*> load(const std::string& name, const std::string& path) 
   if (entry == nullptr) return error(Code::unavailable, "{} is not a transport: {}", path, reason_of_loader());
   const Transport* const row = entry();
   TUTTI_RETURN_IF_ERROR(check_row(row, name, path));
-  loaded().add(*row);
   return row;
 }
 
@@ -116,9 +92,6 @@ std::vector<ListedTransport> list_transports(std::span<const std::string> folder
 
 Result<const Transport*> find_transport(std::string_view name, std::span<const std::string> folders) {
   if (const Transport* const row = find_built_in(name)) return row;
-  if (folders.empty()) {
-    if (const Transport* const row = loaded().find(name)) return row;
-  }
   const auto objects = objects_in(folders);
   if (const auto found = objects.find(std::string(name)); found != objects.end()) {
     return load(found->first, found->second);

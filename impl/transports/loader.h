@@ -26,8 +26,8 @@ struct ListedTransport {
 [[nodiscard]] std::vector<ListedTransport> list_transports(std::span<const std::string> folders);
 
 /// Of this build or, where it has none of that name, of the first folder that has one. It stays loaded until the
-/// process ends, and is found without folders from then on. Errors: invalid_argument naming the nearest right name;
-/// unavailable where it cannot be loaded or was built for another program.
+/// process ends. Errors: invalid_argument naming the nearest right name; unavailable where it cannot be loaded or was
+/// built for another program.
 [[nodiscard]] Result<const Transport*> find_transport(std::string_view name, std::span<const std::string> folders);
 
 }  // namespace tutti

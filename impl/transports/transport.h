@@ -70,7 +70,7 @@ struct Transport {
   Result<std::string> (*devices)(const Surroundings& here) = nullptr;
   /// Each rank has a GPU of its own: it runs there, and its buffers lie there. The domain is for what is said on the
   /// host (create_on_own_device).
-  bool is_on_gpus = false;
+  bool has_gpu_each = false;
 
   [[nodiscard]] bool serves_ranks(RanksIn where) const { return (serves & bit_of(where)) != 0; }
 };

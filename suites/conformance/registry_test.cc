@@ -113,7 +113,8 @@ class Coverage : public testing::TestWithParam<Axis> {
   }
   /// The segments of `one` in a session of this kind of ranks.
   [[nodiscard]] Count segments_of(const Algorithm& algorithm, const Case& one) const {
-    const DomainShape shape = domain_shape({.ranks = GetParam().ranks, .ranks_as = GetParam().ranks_as});
+    const auto topology = topology_of({.ranks = GetParam().ranks, .ranks_as = GetParam().ranks_as});
+    const DomainShape shape = topology.value().domain_shape(0);
     const auto segment =
         choose_segment(schedule_of(algorithm, one.problem()),
                        {.rank = one.root,

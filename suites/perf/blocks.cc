@@ -40,13 +40,15 @@ Result<std::unique_ptr<BlockRanks>> BlockRanks::open(harness::Host& host, Domain
   spec.conditions.device = *settings.device;
   spec.conditions.gpus = devices_of_blocks(settings);
   if (settings.lanes > 0) spec.conditions.lanes = settings.lanes;
-  const bool is_on_gpus = spec.conditions.device == harness::RunsOn::gpu;
-  for (int device = 0; is_on_gpus && device < spec.conditions.gpus; ++device) ranks->taken_.begin(device);
+  TUTTI_ASSIGN_OR_RETURN(harness::Topology made, harness::topology_of(spec));
+  const harness::Topology& topology = ranks->topology_.emplace(std::move(made));
+  const bool has_gpus = topology.has_gpu_memory();
+  for (int device = 0; has_gpus && device < spec.conditions.gpus; ++device) ranks->taken_.begin(device);
   const auto usable = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   TUTTI_ASSIGN_OR_RETURN(
       harness::OwnRanks own,
-      harness::open_own_ranks(spec, host, domain, harness::communicator_options(spec, host, usable), {}));
-  if (is_on_gpus) {
+      harness::open_own_ranks(spec, topology, host, domain, harness::communicator_options(spec, host, usable), {}));
+  if (has_gpus) {
     const cuda::FoundRuntime& found = cuda_runtime();
     if (found.runtime == nullptr) return error(Code::unavailable, "{}; {}", found.why, kInsteadOfGpu);
     TUTTI_ASSIGN_OR_RETURN(
@@ -54,7 +56,7 @@ Result<std::unique_ptr<BlockRanks>> BlockRanks::open(harness::Host& host, Domain
   }
   ranks->devices_ = std::move(own.devices);
   ranks->backend_ = harness::OwnBackend::over(domain, std::move(own.communicators));
-  ranks->backend_->set_memory(memory_kind_of(spec, ranks->backend_->name()));
+  ranks->backend_->set_memory(memory_kind_of(spec, topology, ranks->backend_->name()));
   ranks->taken_.set_opened();
   return ranks;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "harness/backends/tutti/backend.h"
@@ -35,9 +36,11 @@ class BlockRanks {
   void add_memory(MemoryUse& memory) const { taken_.add_to(memory); }
   /// What rows say of the ranks.
   [[nodiscard]] const harness::Conditions& conditions() const { return spec_.conditions; }
+  [[nodiscard]] const harness::Topology& topology() const { return *topology_; }
 
  private:
   harness::SessionSpec spec_;
+  std::optional<harness::Topology> topology_;                 // of a BlockRanks that open has returned
   std::vector<std::unique_ptr<harness::CudaMemory>> memory_;  // [rank]; empty: buffers lie on the host
   TakenOfGpus taken_;
   std::vector<std::unique_ptr<tutti::Device>> devices_;

@@ -180,10 +180,10 @@ Status settle_backend(Settings& settings, const Program& program) {
           fmt::format("CPU ranks of tutti are measured, since NCCL cannot be: {}", usable.message()));
     }
   }
-  const bool is_on_gpus = settings.backend == kNccl;
+  const bool is_nccl = settings.backend == kNccl;
   for (const auto& [letter, value] : settings.of_gpus) {
     const bool is_of_blocks = letter == 'G' || letter == 'D' || letter == 'V';
-    if (!is_on_gpus && !(settings.device && is_of_blocks)) {
+    if (!is_nccl && !(settings.device && is_of_blocks)) {
       settings.notes.push_back(fmt::format("-{} {} has no meaning {}: left aside", letter, value,
                                            settings.device ? "for thread blocks" : "on CPU ranks"));
     } else {
@@ -191,9 +191,9 @@ Status settle_backend(Settings& settings, const Program& program) {
     }
   }
   TUTTI_RETURN_IF_ERROR(check_graphs(settings));
-  if (is_on_gpus) TUTTI_RETURN_IF_ERROR(check_on_gpus(settings));
+  if (is_nccl) TUTTI_RETURN_IF_ERROR(check_on_gpus(settings));
   if (settings.ranks_per_gpu == 1 || settings.device) return {};
-  if (!is_on_gpus) {
+  if (!is_nccl) {
     return error(Code::invalid_argument, "--ranks-per-gpu {}: has no meaning on CPU ranks; leave it out",
                  settings.ranks_per_gpu);
   }
@@ -203,7 +203,7 @@ Status settle_backend(Settings& settings, const Program& program) {
 Status take_first_device(Settings& settings, int processes) {
   const char* const text = std::getenv(kFirstGpuVariable);
   if (text == nullptr || *text == '\0') return {};
-  if (!is_on_gpus(settings)) {
+  if (!has_gpu_memory(settings)) {
     settings.notes.push_back(fmt::format("{}={} has no meaning on CPUs: left aside", kFirstGpuVariable, text));
     return {};
   }

@@ -38,7 +38,7 @@ Status take_first_device(Settings& settings, int processes);
   return settings.first_device + rank / settings.ranks_per_gpu;
 }
 /// Whether buffers lie in the memory of GPUs.
-[[nodiscard]] inline bool is_on_gpus(const Settings& settings) {
+[[nodiscard]] inline bool has_gpu_memory(const Settings& settings) {
   return settings.backend == kNccl || settings.device == harness::RunsOn::gpu;
 }
 /// The GPU of each of `ranks` ranks of this host from `first` on. Errors: unavailable: there are not so many.

@@ -155,7 +155,7 @@ class Ranks {
   /// One host for all ranks of the process.
   Result<WalkResult> run_on_one_host(const OnRow& on_row) {
     std::vector<int> devices;
-    if (is_on_gpus(settings_)) {
+    if (has_gpu_memory(settings_)) {
       TUTTI_ASSIGN_OR_RETURN(devices, devices_of(settings_, job_.first_rank(), job_.ranks_here()));
     }
     const Share share = split_.of(job_.process());
@@ -248,7 +248,7 @@ RunFacts facts_of(const Program& program, const Settings& settings, const Split&
     const int process = rank / job.ranks_here();
     const auto& one = job.participants()[static_cast<std::size_t>(process)];
     Device device{.rank = rank, .group = split.of(process).group, .pid = one.pid, .hostname = one.hostname};
-    if (is_on_gpus(settings)) {
+    if (has_gpu_memory(settings)) {
       describe_device(device, device_of(settings, rank));
     } else {
       device.device = settings.device ? device_of(settings, rank) : rank;
@@ -343,8 +343,8 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
   const std::int64_t asked = settings.max_bytes;
   const harness::MemoryLeft left = job->memory_left();
   const std::int64_t fitting = most_bytes_that_fit(program, settings, job->ranks(), left);
-  if (!is_on_gpus(settings)) settings.max_bytes = fitting;
-  if (is_on_gpus(settings)) {
+  if (!has_gpu_memory(settings)) settings.max_bytes = fitting;
+  if (has_gpu_memory(settings)) {
     TUTTI_ASSIGN_OR_RETURN(const std::vector<int> devices, devices_of(settings, job->first_rank(), job->ranks_here()));
     for (const int device : devices) {
       settings.max_bytes = std::min(
@@ -355,12 +355,12 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
     return error(Code::resource,
                  "sizes from {} to {} are skipped, which are all: their buffers do not fit: at most {}; {}",
                  settings.min_bytes, asked, settings.max_bytes,
-                 is_on_gpus(settings) ? "those of a GPU have to lie in its memory" : left.text());
+                 has_gpu_memory(settings) ? "those of a GPU have to lie in its memory" : left.text());
   }
   if (settings.max_bytes < asked) {
     settings.notes.push_back(
         fmt::format("Sizes above {} are skipped, up to {}: their buffers do not fit; {}", settings.max_bytes, asked,
-                    is_on_gpus(settings) ? "those of a GPU have to lie in its memory" : left.text()));
+                    has_gpu_memory(settings) ? "those of a GPU have to lie in its memory" : left.text()));
   }
   if (settings.traffic.most_of_matrix() > settings.max_bytes) {
     return error(Code::resource, "the matrix moves {} bytes per rank, of which the buffers do not fit: at most {}",
@@ -412,7 +412,7 @@ Result<int> run(const Program& program, Settings settings, const World& world, c
     return job->is_first_to_tell() ? complain(argv[0], result.status()) : exit_code_of(result.status());
   }
   int code = result.value().failed_checks > 0 ? exit_wrong : result.value().average() ? exit_ok : exit_environment;
-  if (!is_on_gpus(settings)) {
+  if (!has_gpu_memory(settings)) {
     result.value().memory.initial_bytes = static_cast<double>(domain_bytes(domain->shape()));
   }
   if (is_reporter) code = conclude(argv[0], *reports, result.value(), surroundings.least);

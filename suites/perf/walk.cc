@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "harness/cases/lists.h"
-#include "harness/cases/transports.h"
+#include "harness/cases/topology.h"
 #include "harness/machine/gpu.h"
 #include "harness/measure/memory.h"
 #include "harness/measure/precision.h"
@@ -58,7 +58,7 @@ class Walk {
         }
       }
     }
-    if (is_on_gpus(settings_)) TUTTI_RETURN_IF_ERROR(add_memory_of_gpus());
+    if (has_gpu_memory(settings_)) TUTTI_RETURN_IF_ERROR(add_memory_of_gpus());
     if (nccl_ != nullptr) TUTTI_RETURN_IF_ERROR(nccl_->close());
     return result_;
   }
@@ -225,9 +225,9 @@ class Walk {
     const auto ranks_here = static_cast<double>(place_.host.ranks().size());
     const double of_gpu = buffers / ranks_here * settings_.ranks_per_gpu;
     double& most = result_.memory.buffer_bytes;
-    most = std::max(most, is_on_gpus(settings_) ? of_gpu
-                          : blocks_ != nullptr  ? buffers
-                                                : buffers * place_.host.job_ranks());
+    most = std::max(most, has_gpu_memory(settings_) ? of_gpu
+                          : blocks_ != nullptr      ? buffers
+                                                    : buffers * place_.host.job_ranks());
     const double time_us = reported_us(result, settings_.average);
     Measurement measured;
     measured.time_us = settings_.reports_cputime ? result.rank0_posted_us : time_us;
@@ -255,7 +255,7 @@ class Walk {
     harness::set_conditions_of_ranks(row, blocks_->conditions());
     const bool is_chosen = program_.algorithm == harness::kAuto;
     const auto cores = static_cast<int>(place_.cores.size());
-    if (is_chosen && harness::is_chosen_by_formula(one, blocks_->conditions(), cores)) {
+    if (is_chosen && harness::is_chosen_by_formula(one, blocks_->topology(), cores)) {
       harness::add_mark(row, harness::kFromFormula);
     }
   }

@@ -33,7 +33,7 @@ const Transport& transport() {
       .open = [](const DomainShape& shape,
                  const Opening& opening) { return shm::open_domain_of(kName, shape, opening.memory); },
       .devices = gpus,
-      .is_on_gpus = true,
+      .has_gpu_each = true,
   };
   return kRow;
 }

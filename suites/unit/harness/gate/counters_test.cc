@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/cases/transports.h"
+#include "harness/cases/topology.h"
 #include "impl/algorithms/algorithm.h"
 #include "suites/unit/harness/gate/evidence.h"
 
@@ -13,10 +13,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
+Topology topology_for(const Case& one, const char* hosts = "") {
+  Conditions conditions;
+  if (*hosts != '\0') conditions.hosts = parse_hosts(hosts).value();
+  return topology_of(topology_spec_of(one, conditions), one.ranks, {}).value();
+}
+
 Counters ring_of_four() {
   Case one = all_reduce_of(4096, "ring");
   one.ranks = 4;
-  const auto counters = counters_of(one);
+  const auto counters = counters_of(one, topology_for(one));
   EXPECT_TRUE(counters.is_ok()) << counters.status().message();
   return counters.value();
 }
@@ -48,13 +54,11 @@ TEST(Counters, AutoIsWhatIsChosenForTheHosts) {
   Case one = all_reduce_of(64);
   one.ranks_as = RanksAs::processes;
   one.transport = "tcp";
-  Conditions conditions;
-  conditions.hosts = parse_hosts("a:1,b:1").value();
-  const auto counters = counters_of(one, conditions);
+  const Topology on_two = topology_for(one, "a:1,b:1");
+  const auto counters = counters_of(one, on_two);
   ASSERT_TRUE(counters.is_ok()) << counters.status().message();
-  EXPECT_EQ(counters.value().algorithm, chosen_algorithm(one, conditions, 2));
-  conditions.hosts = parse_hosts("a:2").value();
-  EXPECT_NE(counters_of(one, conditions).value().algorithm, counters.value().algorithm);
+  EXPECT_EQ(counters.value().algorithm, chosen_algorithm(one, on_two, 2));
+  EXPECT_NE(counters_of(one, topology_for(one, "a:2")).value().algorithm, counters.value().algorithm);
 }
 
 TEST(Counters, OfTwoLevelsAreThoseOfTheHostsThatThereAre) {
@@ -62,18 +66,17 @@ TEST(Counters, OfTwoLevelsAreThoseOfTheHostsThatThereAre) {
   one.ranks = 4;
   one.ranks_as = RanksAs::processes;
   one.transport = "tcp";
-  Conditions conditions;
-  conditions.hosts = parse_hosts("a:2,b:2").value();
-  const auto counters = counters_of(one, conditions);
+  const auto counters = counters_of(one, topology_for(one, "a:2,b:2"));
   ASSERT_TRUE(counters.is_ok()) << counters.status().message();
   EXPECT_EQ(counters.value().messages, 4 * 2 * (2 - 1)) << "a ring over two hosts, by each rank";
 }
 
 TEST(Counters, AutoIsWhatIsChosen) {
-  const auto chosen = counters_of(all_reduce_of(8));
+  const Topology topology = topology_for(all_reduce_of(8));
+  const auto chosen = counters_of(all_reduce_of(8), topology);
   ASSERT_TRUE(chosen.is_ok());
   EXPECT_NE(chosen.value().algorithm, "auto");
-  EXPECT_EQ(counters_of(all_reduce_of(8, "rnig")).status().code(), Code::invalid_argument);
+  EXPECT_EQ(counters_of(all_reduce_of(8, "rnig"), topology).status().code(), Code::invalid_argument);
 }
 
 TEST(Counters, SurviveTheirText) {

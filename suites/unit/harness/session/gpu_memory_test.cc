@@ -26,17 +26,22 @@ SessionSpec spec_for(RanksAs ranks_as, RunsOn device) {
   return spec;
 }
 
+MemoryKind own_memory_of(const SessionSpec& spec) {
+  return memory_kind_of(spec, topology_of(spec).value(), kOwnBackend);
+}
+
 TEST(GpuMemory, BlocksOnAGpuHaveItsMemoryAndReferencesWhereTheSpecificationSaysSo) {
-  EXPECT_EQ(memory_kind_of(spec_for(RanksAs::blocks, RunsOn::gpu), kOwnBackend), MemoryKind::cuda);
-  EXPECT_EQ(memory_kind_of(spec_for(RanksAs::blocks, RunsOn::host), kOwnBackend), MemoryKind::host);
+  EXPECT_EQ(own_memory_of(spec_for(RanksAs::blocks, RunsOn::gpu)), MemoryKind::cuda);
+  EXPECT_EQ(own_memory_of(spec_for(RanksAs::blocks, RunsOn::host)), MemoryKind::host);
   SessionSpec spec = spec_for(RanksAs::processes, RunsOn::gpu);
-  EXPECT_FALSE(uses_gpus(spec));
+  const Topology topology = topology_of(spec).value();
+  EXPECT_FALSE(has_gpu_memory(spec, topology));
   spec.on_gpus = {"nccl"};
-  EXPECT_TRUE(uses_gpus(spec));
-  EXPECT_EQ(memory_kind_of(spec, "nccl"), MemoryKind::cuda);
-  EXPECT_EQ(memory_kind_of(spec, "nccl" + std::string(kTwin)), MemoryKind::cuda);
-  EXPECT_EQ(memory_kind_of(spec, kOwnBackend), MemoryKind::host);
-  EXPECT_EQ(memory_kind_of(spec, "gloo"), MemoryKind::host);
+  EXPECT_TRUE(has_gpu_memory(spec, topology));
+  EXPECT_EQ(memory_kind_of(spec, topology, "nccl"), MemoryKind::cuda);
+  EXPECT_EQ(memory_kind_of(spec, topology, "nccl" + std::string(kTwin)), MemoryKind::cuda);
+  EXPECT_EQ(memory_kind_of(spec, topology, kOwnBackend), MemoryKind::host);
+  EXPECT_EQ(memory_kind_of(spec, topology, "gloo"), MemoryKind::host);
 }
 
 class OnTheDouble : public testing::Test {

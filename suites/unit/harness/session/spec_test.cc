@@ -167,10 +167,10 @@ TEST(SessionSpec, AKeyOfAnotherTypeIsRefused) {
 
 TEST(SessionSpec, ProcessesHaveAHeapAndOneProcessHasNone) {
   SessionSpec spec{.ranks = 3, .ranks_as = RanksAs::processes, .heap_bytes = 8192};
-  EXPECT_EQ(domain_shape(spec).ranks, 3);
-  EXPECT_EQ(domain_shape(spec).heap_bytes, 8192U);
+  EXPECT_EQ(topology_of(spec).value().domain_shape(spec.heap_bytes).ranks, 3);
+  EXPECT_EQ(topology_of(spec).value().domain_shape(spec.heap_bytes).heap_bytes, 8192U);
   spec.ranks_as = RanksAs::tasks;
-  EXPECT_EQ(domain_shape(spec).heap_bytes, 0U);
+  EXPECT_EQ(topology_of(spec).value().domain_shape(spec.heap_bytes).heap_bytes, 0U);
 }
 
 }  // namespace

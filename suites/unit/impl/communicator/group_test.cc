@@ -187,15 +187,15 @@ TEST_P(Group, ListsThatAreNoneAreRefusedAtOnce) {
 }
 
 TEST_P(Group, ErrorsSayTheRanksOfTheGroupAndOfTheWorld) {
-  const bool are_blocks = GetParam() == Kind::blocks;
-  const std::string waits = are_blocks ? "waits for rank 1 of the group (rank 1 of the world) to call it"
+  const bool has_blocks = GetParam() == Kind::blocks;
+  const std::string waits = has_blocks ? "waits for rank 1 of the group (rank 1 of the world) to call it"
                             : GetParam() == Kind::devices ? "waits for phase 1 of rank 1 of the group (rank 1 of the "
                                                             "world), lane 0, rank 0 of the group (rank 2 of the world) "
                                                             "on device 0, rank 1 of the group (rank 1 of the world) on "
                                                             "device 1"
                                                           : "waits for phase 1 of rank 1 of the group (rank 1 of the "
                                                             "world)";
-  on_ranks(GetParam(), 3, [are_blocks, is_told_at_once = GetParam() == Kind::devices, waits](Communicator& world) {
+  on_ranks(GetParam(), 3, [has_blocks, is_told_at_once = GetParam() == Kind::devices, waits](Communicator& world) {
     const std::string told =
         "rank 0 of the group (rank 2 of the world) failed: timeout: rank 0 of the group (rank 2 of the world) gave "
         "up: ";
@@ -211,7 +211,7 @@ TEST_P(Group, ErrorsSayTheRanksOfTheGroupAndOfTheWorld) {
                                              "operation 1: it has made no call\n"));
     }
     ASSERT_TRUE(world.barrier().is_ok()) << "the world goes on";
-    if (world.rank() == 1 && are_blocks) {
+    if (world.rank() == 1 && has_blocks) {
       EXPECT_THAT(group.value()->barrier().message(),
                   testing::StartsWith("rank 0 of the group (rank 2 of the world) gave up: "));
     } else if (world.rank() == 1 && is_told_at_once) {

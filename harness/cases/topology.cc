@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/cases/topology.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "harness/cases/dealt_ranks.h"
+#include "harness/cases/transports.h"
+#include "harness/text/counted.h"
+#include "impl/algorithms/algorithm.h"
+#include "impl/execute/reach.h"
+#include "impl/schedule/bind.h"
+#include "impl/types/names.h"
+
+namespace tutti::harness::cases {
+namespace {
+
+/// That ranks can be on the hosts that are named.
+Status check_named_hosts(const TopologySpec& spec, const Transport& transport, int ranks) {
+  if (spec.hosts.empty()) return {};
+  const std::string text = shown(to_text(spec.hosts));
+  if (spec.pretended_hosts > 0) {
+    return error(Code::invalid_argument, "--pretend-hosts: has no meaning with --hosts {}, which are real ones", text);
+  }
+  if (spec.ranks_as != RanksAs::processes) {
+    return error(Code::invalid_argument, "--hosts: '{}' with {}: did you mean --ranks-as processes?", text,
+                 to_string(spec.ranks_as));
+  }
+  if (const int slots = slots_of(spec.hosts); ranks > slots) {
+    return error(Code::invalid_argument, "--ranks: {} on {}, which have room for {}: 1 to {}, did you mean {}?", ranks,
+                 text, slots, slots, slots);
+  }
+  if (transport.spans_hosts) return {};
+  return error(Code::invalid_argument,
+               "--hosts: '{}' with transport {}, whose ranks share memory: did you mean --transports tcp?", text,
+               transport.name);
+}
+
+/// That ranks can be on as many hosts as are pretended.
+Status check_pretended_hosts(const TopologySpec& spec, const Transport& transport, int ranks) {
+  const int hosts = spec.pretended_hosts;
+  if (hosts == 0) return {};
+  if (!transport.spans_hosts) {
+    return error(Code::invalid_argument,
+                 "--pretend-hosts: '{}' has no meaning with transport {}, whose ranks share memory: did you mean "
+                 "--transports tcp?",
+                 hosts, transport.name);
+  }
+  if (hosts <= ranks) return {};
+  return error(Code::invalid_argument, "--pretend-hosts: '{}' with {}: 1 to {} hosts, did you mean {}?", hosts,
+               counted(static_cast<std::size_t>(ranks), "rank"), ranks, ranks);
+}
+
+/// Requires: the checks above.
+Hosts hosts_of(const TopologySpec& spec, const Transport& transport, int ranks) {
+  if (!transport.spans_hosts) return Hosts::in_blocks(ranks, 1);
+  if (!spec.hosts.empty()) return dealt_to(spec.hosts, ranks);
+  return Hosts::in_blocks(ranks, spec.pretended_hosts > 0 ? spec.pretended_hosts : ranks);
+}
+
+}  // namespace
+
+TopologySpec topology_spec_of(const Cell& cell, const Conditions& conditions) {
+  return {.ranks_as = cell.ranks_as,
+          .transport = cell.transport,
+          .hosts = conditions.hosts,
+          .pretended_hosts = conditions.pretended_hosts,
+          .device = conditions.device,
+          .gpus = conditions.gpus,
+          .lanes = conditions.lanes,
+          .block_threads = conditions.block_threads,
+          .bind = conditions.bind};
+}
+
+int least_ranks_of(const TopologySpec& spec) { return std::max({1, spec.pretended_hosts, spec.gpus}); }
+
+RanksPlace Topology::place() const {
+  if (on_devices()) return RanksPlace::device;
+  return spans_hosts() ? RanksPlace::several_hosts : RanksPlace::one_host;
+}
+
+DomainShape Topology::domain_shape(std::size_t heap_bytes) const {
+  DomainShape shape = transport->shape(ranks(), hosts.count(), heap_bytes);
+  for (std::size_t host = 0; host < host_names.size(); ++host) {
+    shape.ranks_on.push_back(static_cast<int>(hosts.ranks_on(static_cast<int>(host)).size()));
+  }
+  return shape;
+}
+
+std::size_t Topology::shared_bytes(std::size_t heap_bytes) const {
+  return transport->shared_bytes(domain_shape(heap_bytes), ranks_in(asked.ranks_as));
+}
+
+Result<Topology> topology_of(const TopologySpec& spec, int ranks, std::span<const std::string> folders) {
+  const Transport* transport = &best_transport(ranks_in(spec.ranks_as));
+  if (!spec.transport.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(transport, transport_for(spec.transport, spec.ranks_as, folders));
+  }
+  TUTTI_RETURN_IF_ERROR(check_named_hosts(spec, *transport, ranks));
+  TUTTI_RETURN_IF_ERROR(check_pretended_hosts(spec, *transport, ranks));
+  Topology topology{.asked = spec,
+                    .transport = transport,
+                    .hosts = hosts_of(spec, *transport, ranks),
+                    .host_names = {},
+                    .ranks_on = spec.ranks_as == RanksAs::blocks ? RanksOn::shared_device
+                                : transport->has_gpu_each        ? RanksOn::own_device
+                                                                 : RanksOn::cores};
+  // The hosts that have no rank are at the end of the list.
+  for (std::size_t host = 0; host < spec.hosts.size() && std::cmp_less(host, topology.hosts.count()); ++host) {
+    topology.host_names.push_back(spec.hosts[host].name);
+  }
+  return topology;
+}
+
+Result<const Topology*> Topologies::of(const Cell& cell) {
+  std::tuple key(cell.ranks, cell.ranks_as, cell.transport);
+  auto found = made_.find(key);
+  if (found == made_.end()) {
+    TUTTI_ASSIGN_OR_RETURN(Topology made, topology_of(topology_spec_of(cell, conditions_), cell.ranks, folders_));
+    found = made_.emplace(std::move(key), std::move(made)).first;
+  }
+  return &found->second;
+}
+
+Problem problem_on_hosts(const Case& one, const Topology& topology) {
+  Problem problem = one.problem();
+  if (topology.spans_hosts()) problem.ranks_per_host = topology.hosts.ranks_per_host();
+  return problem;
+}
+
+bool is_flat_on_hosts(const Case& one, const Topology& topology) {
+  const Hosts& hosts = topology.hosts;
+  if (hosts.count() == 1 || hosts.count() == hosts.ranks() || hosts.ranks_per_host() > 1) return false;
+  const auto algorithm = find_algorithm(one.collective, one.algorithm);
+  return algorithm.is_ok() && algorithm.value()->is_by_hosts;
+}
+
+Status stays_on_hosts(const Case& one, const Topology& topology) {
+  if (!topology.spans_hosts()) return {};
+  TUTTI_ASSIGN_OR_RETURN(const Algorithm* const algorithm, find_algorithm(one.collective, one.algorithm));
+  Problem problem = problem_on_hosts(one, topology);
+  problem.collective = base_of(problem.collective);
+  const Schedule schedule = schedule_of(*algorithm, problem);
+  const DomainShape shape = shape_across_hosts(one.ranks, topology.hosts.count(), 0);
+  const auto bound = bind(schedule, {.count = has_counts(one.collective) ? 1 : one.count,
+                                     .dtype = one.dtype,
+                                     .op = one.op,
+                                     .is_in_place = one.is_in_place,
+                                     .buffers = one.buffers,
+                                     .resources = {.slots = shape.slots,
+                                                   .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
+                                                   .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes)}});
+  TUTTI_RETURN_IF_ERROR(bound.status());
+  if (check_reach(schedule, bound.value(), topology.hosts).is_ok()) return {};
+  return error(Code::unavailable, "{} {}, which touches memory of other hosts{}", to_string(one.collective),
+               one.algorithm,
+               schedule.shape.scratch_units > 0 && !schedule.shape.exposes_input && !schedule.shape.exposes_output
+                   ? " beyond what a flag line holds"
+                   : "");
+}
+
+std::string chosen_algorithm(const Case& one, const Topology& topology, int cores) {
+  if (topology.spans_hosts()) {
+    return std::string(choose_across_hosts(problem_on_hosts(one, topology), one.bytes).name);
+  }
+  if (topology.on_devices()) return std::string(choose_on_devices(one.problem(), one.buffers, one.bytes).name);
+  return std::string(choose_algorithm(one.problem(), one.buffers, cores, one.bytes).name);
+}
+
+bool is_chosen_by_formula(const Case& one, const Topology& topology, int cores) {
+  return !is_choice_measured(one.problem(), one.buffers, cores, one.bytes, topology.place());
+}
+
+}  // namespace tutti::harness::cases
