@@ -94,7 +94,7 @@ int try_faults(Settings settings, const CLI::App& command) {
     return std::ranges::find(sweep.collectives, one) != sweep.collectives.end();
   });
   if (are_all) sweep.collectives.assign(every_collective().begin(), every_collective().end());
-  if (command.count("--ranks") == 0 && settings.conditions.hosts.empty()) sweep.ranks = {4};
+  if (command.count("--ranks") == 0 && settings.conditions.topology.hosts.empty()) sweep.ranks = {4};
   if (command.count("--ops") == 0) sweep.ops = {{Op::sum}, false};
   return check_faults(sweep, {.names = settings.faults,
                               .has_dtypes = command.count("--dtypes") > 0,

@@ -87,7 +87,7 @@ int doctor_of_hosts(const Settings& settings, bool as_json) {
                                 .agent = settings.reach.agent,
                                 .interface = settings.reach.interface,
                                 .program = {harness::resolve_program("/proc/self/exe"), "doctor", kAnswer}};
-  for (const NamedHost& host : settings.conditions.hosts) request.hosts.push_back(host.name);
+  for (const NamedHost& host : settings.conditions.topology.hosts) request.hosts.push_back(host.name);
   const auto visits = harness::visit_hosts(request);
   if (!visits.is_ok()) return complain(visits.status());
   const std::vector<harness::Symptom> findings = harness::findings_of(visits.value());
@@ -98,7 +98,7 @@ int doctor_of_hosts(const Settings& settings, bool as_json) {
 int choose_doctor(const SweepOptions& options, bool as_json) {
   const auto settings = options.settings({});
   if (!settings.is_ok()) return complain(settings.status());
-  if (!settings.value().conditions.hosts.empty()) return doctor_of_hosts(settings.value(), as_json);
+  if (!settings.value().conditions.topology.hosts.empty()) return doctor_of_hosts(settings.value(), as_json);
   if (settings.value().reach.interface.empty()) return doctor(as_json);
   return complain(error(Code::invalid_argument, "--interface: has no meaning without --hosts; leave --interface out"));
 }

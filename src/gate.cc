@@ -102,7 +102,7 @@ class Launcher {
     std::vector<std::string> words{is_mine ? harness::resolve_program("/proc/self/exe") : plan_.program};
     for (std::string& word : harness::run_arguments(group)) words.push_back(std::move(word));
     // Before the first cell, of processes: not the cells' time.
-    const std::chrono::milliseconds start{!plan_.conditions.hosts.empty()                               ? 1000
+    const std::chrono::milliseconds start{!plan_.conditions.topology.hosts.empty()                      ? 1000
                                           : group.cases.front().ranks_as == harness::RanksAs::processes ? 200
                                                                                                         : 0};
     const auto milliseconds =
@@ -110,8 +110,8 @@ class Launcher {
     const std::string backends = plan_.backend.empty() ? "tutti" : "tutti," + plan_.backend;
     words.insert(words.end(), {"--backends", backends, "--seed", fmt::to_string(seed), "--timeout", request_.timeout,
                                "--budget", fmt::format("{}ms", milliseconds.count()), "--no-limit"});
-    if (!plan_.conditions.hosts.empty()) {
-      words.insert(words.end(), {"--hosts", to_text(plan_.conditions.hosts), "--agent", plan_.reach.agent});
+    if (!plan_.conditions.topology.hosts.empty()) {
+      words.insert(words.end(), {"--hosts", to_text(plan_.conditions.topology.hosts), "--agent", plan_.reach.agent});
       if (!plan_.reach.interface.empty()) words.insert(words.end(), {"--interface", plan_.reach.interface});
     }
     if (!request_.bind.empty()) words.insert(words.end(), {"--bind", request_.bind});
@@ -247,8 +247,8 @@ harness::GateReport report_of(const GatePlan& plan, const GateCosts& costs, cons
                              .seed = plan.contest.seed,
                              .cells = {},
                              .requires_times = plan.requires_times};
-  if (!plan.conditions.hosts.empty()) {
-    report.remarks.push_back(fmt::format("the ranks are on {}", to_text(plan.conditions.hosts)));
+  if (!plan.conditions.topology.hosts.empty()) {
+    report.remarks.push_back(fmt::format("the ranks are on {}", to_text(plan.conditions.topology.hosts)));
   }
   if (plan.baseline && !plan.baseline->names_machine()) {
     report.remarks.emplace_back("the baseline does not say which machine it is of");
@@ -315,7 +315,7 @@ int gate(const GateRequest& request) {
   const std::string unfinished = unfinished_text(course, teller.place());
   harness::GateReport report =
       report_of(plan.value(), costs.is_ok() ? costs.value() : GateCosts(), contest, unfinished);
-  if (!plan.value().conditions.hosts.empty()) {
+  if (!plan.value().conditions.topology.hosts.empty()) {
     report.host = launcher.value().rows().empty() ? "" : launcher.value().rows().front().host;
   }
   const Status written = write_reports(request, report, launcher.value(), files);

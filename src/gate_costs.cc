@@ -40,7 +40,9 @@ Result<CostsOfOther> ask_other(const GatePlan& plan, const harness::Interrupts& 
   std::string cells;
   for (const Case& one : plan.cases) cells += (cells.empty() ? "" : ",") + cell_id(one);
   std::vector<std::string> command{plan.program, "list", "--costs", cells};
-  if (!plan.conditions.hosts.empty()) command.insert(command.end(), {"--hosts", to_text(plan.conditions.hosts)});
+  if (const auto& hosts = plan.conditions.topology.hosts; !hosts.empty()) {
+    command.insert(command.end(), {"--hosts", to_text(hosts)});
+  }
   constexpr std::chrono::minutes kLimit{5};
   const auto run = harness::run_command(command, kLimit, interrupts);
   if (run.status().code() == Code::aborted) return run.status();

@@ -95,7 +95,7 @@ Status set_other(const GateRequest& request, GatePlan& plan) {
   }
   if (!request.baseline.empty()) {
     TUTTI_ASSIGN_OR_RETURN(plan.baseline, at_option("--baseline", harness::Baseline::read(request.baseline)));
-    plan.baseline->set_hosts(to_text(request.places.conditions.hosts));
+    plan.baseline->set_hosts(to_text(request.places.conditions.topology.hosts));
     plan.contest.names.other = "the baseline " + request.baseline;
     plan.contest.is_against_record = true;
     return {};

@@ -42,7 +42,7 @@ Status check_settings(const Settings& settings, const World& world) {
   if (settings.given.contains("ranks") && sweep.ranks != std::vector{world.processes}) {
     return refuse("--ranks", fmt::format("and all of them take part: did you mean --ranks {}?", world.processes));
   }
-  if (!settings.conditions.hosts.empty())
+  if (!settings.conditions.topology.hosts.empty())
     return refuse("--hosts", "where they are: leave it out, or say how many hosts, as --hosts 2");
   if (sweep.launches > 1) return refuse("--launches", "once: several are as many commands");
   if (!settings.suite.empty())
@@ -62,7 +62,7 @@ Status check_expected(const Settings& settings, int hosts) {
 /// more hosts were expected.
 Status check_alone(const Settings& settings) {
   TUTTI_RETURN_IF_ERROR(check_expected(settings, 1));
-  const bool has_interface = !settings.reach.interface.empty() && settings.conditions.hosts.empty();
+  const bool has_interface = !settings.reach.interface.empty() && settings.conditions.topology.hosts.empty();
   if (!has_interface && settings.init.empty()) return {};
   return error(Code::invalid_argument,
                "{0}: nobody has started this process as one of several (RANK and WORLD_SIZE, mpirun, srun, torchrun): "
@@ -193,9 +193,9 @@ Joining join_job(Settings& settings, bool only_lists) {
   if (world.local_process > 0) return {become_rank(world, name, arguments, settings.sweep.timeout)};
   if (world.process > 0) return {serve_host(world, *joined->hosts, *announcement)};
   if (joined->hosts != nullptr) {
-    settings.conditions.hosts.clear();
+    settings.conditions.topology.hosts.clear();
     for (const harness::JoinedHost& host : joined->hosts->all) {
-      settings.conditions.hosts.push_back({.name = host.name, .slots = host.ranks});
+      settings.conditions.topology.hosts.push_back({.name = host.name, .slots = host.ranks});
     }
     if (settings.sweep.transports.empty()) settings.sweep.transports = {harness::transport_between_hosts().name};
   }

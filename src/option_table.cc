@@ -105,7 +105,7 @@ const std::array kSweepOptions{
                                     harness::read_file(std::string(text), harness::kMostInList));
              auto hosts = parse_hostfile(lines);
              if (!hosts.is_ok()) return error(hosts.status().code(), "'{}': {}", text, hosts.status().message());
-             settings.conditions.hosts = std::move(hosts).value();
+             settings.conditions.topology.hosts = std::move(hosts).value();
              return {};
            }},
     Option{"--agent", "CMD", "ssh",

@@ -10,6 +10,7 @@
 #include "harness/cases/transports.h"
 #include "harness/text/file.h"
 #include "impl/types/host_list.h"
+#include "impl/types/number.h"
 #include "src/option_table.h"
 #include "src/program.h"
 #include "src/transports.h"
@@ -136,15 +137,10 @@ Status check_meaning(const Settings& settings, const std::map<std::string, std::
     return error(there.code(), "--transports: {}", there.message());
   }
   TUTTI_ASSIGN_OR_RETURN(const std::vector<harness::Topology> topologies, topologies_of(sweep, settings.conditions));
-  const harness::RanksOn ranks_on = std::ranges::min_element(topologies, {}, &harness::Topology::ranks_on)->ranks_on;
   TUTTI_RETURN_IF_ERROR(check_counts(sweep, texts));
-  TUTTI_RETURN_IF_ERROR(
-      check_conditions(settings.conditions, {.cadence = sweep.cadence,
-                                             .ranks_as = sweep.ranks_as,
-                                             .ranks_on = ranks_on,
-                                             .timeout = sweep.timeout,
-                                             .dtypes = sweep.dtypes.values,
-                                             .least_ranks = sweep.ranks.empty() ? 0 : std::ranges::min(sweep.ranks)}));
+  TUTTI_RETURN_IF_ERROR(check_conditions(
+      settings.conditions,
+      {.cadence = sweep.cadence, .ranks_as = sweep.ranks_as, .timeout = sweep.timeout, .dtypes = sweep.dtypes.values}));
   return check_devices(topologies);
 }
 
@@ -270,14 +266,14 @@ Status SweepOptions::settle_hosts(Settings& settings) const {
   if (texts_.contains("--init") && is_given("--hosts")) {
     if (const auto number = parse_number(texts_.at("--hosts"), "", 1, harness::kMaxRanks); number.is_ok()) {
       settings.expected_hosts = number.value();
-      settings.conditions.hosts.clear();
+      settings.conditions.topology.hosts.clear();
     }
   }
-  if (settings.conditions.hosts.empty()) {
+  if (settings.conditions.topology.hosts.empty()) {
     if (!is_given("--agent")) return {};
     return error(Code::invalid_argument, "--agent: has no meaning without --hosts; leave --agent out");
   }
-  const int slots = slots_of(settings.conditions.hosts);
+  const int slots = slots_of(settings.conditions.topology.hosts);
   if (settings.reach.interface.empty()) {
     TUTTI_ASSIGN_OR_RETURN(settings.reach.interface, interface_from(environment_here()));
   }

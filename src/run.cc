@@ -54,7 +54,7 @@ class Reports {
     Reports reports;
     reports.console_ = console_for(settings);
     reports.left_out_ = expansion.left_out;
-    reports.has_hosts_ = !settings.conditions.hosts.empty();
+    reports.has_hosts_ = !settings.conditions.topology.hosts.empty();
     harness::RatioOf ratio = harness::ratio_within_a_launch;
     if (settings.sweep.launches > 1) {
       std::vector<std::string> cells;
@@ -304,9 +304,10 @@ int run(const SweepOptions& options, const CLI::App& command, const TraceOptions
   if (only_lists) return list(plan.value(), settings);
   const harness::Places places = harness::places_here();
   for (const harness::Cell& cell : expansion.cells) {
-    if (!settings.conditions.hosts.empty() || settings.reach.joined != nullptr) break;  // each machine sees for itself
+    // Each machine sees for itself.
+    if (!settings.conditions.topology.hosts.empty() || settings.reach.joined != nullptr) break;
     const int hosts = harness::share_a_host(sweep.ranks_as) ? 1 : cell.ranks;
-    const auto masks = harness::masks_for(settings.conditions.bind, hosts, places);
+    const auto masks = harness::masks_for(settings.conditions.topology.bind, hosts, places);
     if (!masks.is_ok()) return complain(error(masks.status().code(), "--bind: {}", masks.status().message()));
   }
   harness::OutputFiles page;

@@ -50,7 +50,7 @@ Result<harness::Topology> topology_of_cell(const harness::Case& one, const harne
 Status check_devices(std::span<const harness::Topology> topologies) {
   for (const harness::Topology& one : topologies) {
     const bool is_stood_for = one.ranks_on == harness::RanksOn::own_device && !one.has_gpu_memory();
-    if (is_stood_for || !one.asked.hosts.empty()) continue;
+    if (is_stood_for || !one.asked.options.hosts.empty()) continue;
     TUTTI_RETURN_IF_ERROR(harness::is_usable_here(*one.transport, transport_directories()));
   }
   return {};
@@ -58,12 +58,12 @@ Status check_devices(std::span<const harness::Topology> topologies) {
 
 Status settle_across_hosts(harness::Sweep& sweep, const harness::Conditions& conditions) {
   const std::vector<std::string> own{std::string(harness::kOwnBackend)};
-  if (!conditions.hosts.empty()) {
+  if (!conditions.topology.hosts.empty()) {
     if (sweep.backends.empty()) sweep.backends = own;
     return {};
   }
   harness::Sweep most = sweep;
-  most.ranks = {std::max(std::ranges::max(sweep.ranks), conditions.pretended_hosts)};
+  most.ranks = {std::max(std::ranges::max(sweep.ranks), conditions.topology.pretended_hosts)};
   TUTTI_ASSIGN_OR_RETURN(const std::vector<harness::Topology> topologies, topologies_of(most, conditions));
   const auto spans = std::ranges::find_if(topologies, &harness::Topology::spans_hosts);
   if (spans == topologies.end()) return {};

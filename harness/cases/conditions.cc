@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -11,7 +12,6 @@
 #include "harness/cases/sweep.h"
 #include "harness/machine/caches.h"
 #include "harness/machine/flush.h"
-#include "impl/types/host_list.h"
 #include "impl/types/number.h"
 
 namespace tutti::harness::cases {
@@ -26,8 +26,6 @@ constexpr std::array kCacheStates{Named{CacheState::hot, "hot"}, Named{CacheStat
 constexpr std::array kSynchronisations{Named{Synchronisation::roundtime, "roundtime"},
                                        Named{Synchronisation::dissemination, "dissemination"},
                                        Named{Synchronisation::library, "library"}};
-constexpr std::array kDevices{Named{RunsOn::gpu, "gpu"}, Named{RunsOn::host, "host"}};
-constexpr std::array kBinds{Named{Bind::core, "core"}, Named{Bind::numa, "numa"}, Named{Bind::none, "none"}};
 
 const Conditions kUsual;
 constexpr int kMostMisalign = 63;  ///< the last byte of a cache line
@@ -78,17 +76,6 @@ Status check_misalign(const Conditions& values, const Beside& beside) {
                element, to_string(largest), std::clamp(nearest, element, kMostMisalign + 1 - element));
 }
 
-/// Every device has a rank.
-Status check_gpus(const Conditions& values, const Beside& beside) {
-  if (beside.ranks_on == RanksOn::own_device && values.gpus != 1) {
-    return error(Code::invalid_argument, "'{}' of ranks that have a GPU each: did you mean --ranks {}?", values.gpus,
-                 values.gpus);
-  }
-  if (beside.least_ranks == 0 || values.gpus <= beside.least_ranks) return {};
-  return error(Code::invalid_argument, "{} of them are more than {} rank{}: did you mean {}, or --ranks {}?",
-               values.gpus, beside.least_ranks, beside.least_ranks == 1 ? "" : "s", beside.least_ranks, values.gpus);
-}
-
 constexpr std::array kClashesOfCache{Clash{.own = "rotate",
                                            .option = "--check",
                                            .value = "every",
@@ -113,12 +100,6 @@ constexpr std::array kClashesOfOverlap{
           .meant = "--cadence isolated"},
     Clash{.option = "--cache", .why = "which is measured without computing", .meant = "--cache hot"},
     Clash{.option = "--skew", .why = "which is measured without computing", .meant = "one of the two"}};
-
-constexpr std::string_view kOfBlocks = "whose ranks are no thread blocks";
-constexpr std::array kClashesOfBlocks{
-    Clash{.option = "--ranks-as", .value = "processes", .why = kOfBlocks, .meant = "--ranks-as blocks"},
-    Clash{.option = "--ranks-as", .value = "threads", .why = kOfBlocks, .meant = "--ranks-as blocks"},
-    Clash{.option = "--ranks-as", .value = "tasks", .why = kOfBlocks, .meant = "--ranks-as blocks"}};
 
 const std::array kConditions{
     Condition{
@@ -259,137 +240,6 @@ const std::array kConditions{
             [](const Conditions& values) {
               return unusual_text(fmt::to_string(values.iterations), values.iterations == kUsual.iterations);
             }},
-    Condition{.option = "--bind",
-              .value = "KIND",
-              .help = "core: rank r to the r-th allowed core; numa: ranks in equal shares to the nodes; none (default: "
-                      "core where every rank has one)",
-              .example = "none",
-              .read = [](Conditions& values, std::string_view text) { return store(parse_bind(text), values.bind); },
-              .text = [](const Conditions& values) { return std::string(values.bind ? to_string(*values.bind) : ""); },
-              .names = [] { return names_in(kBinds); }},
-    Condition{
-        .option = "--device",
-        .value = "NAME",
-        .usual = "gpu",
-        .help = "what runs ranks that are thread blocks: gpu, or host: threads of this process that run the text of "
-                "the kernels, slowly",
-        .example = "host",
-        .read = [](Conditions& values, std::string_view text) { return store(parse_runs_on(text), values.device); },
-        .text = [](const Conditions& values) { return std::string(to_string(values.device)); },
-        .column = {.name = "device",
-                   .description = "what ran ranks that are thread blocks, where it was no GPU: host, threads that run "
-                                  "the text of the kernels",
-                   .usual = "gpu",
-                   .words = "thread blocks as threads of the {}",
-                   .is_of_ranks = true},
-        .field =
-            [](const Conditions& values) {
-              return values.device == RunsOn::gpu ? "" : std::string(to_string(values.device));
-            },
-        .clashes = kClashesOfBlocks,
-        .names = [] { return names_in(kDevices); }},
-    Condition{.option = "--lanes",
-              .value = "N",
-              .help =
-                  "thread blocks of a rank, which share the segments of a call out, 1 to 64 (default: as many as a "
-                  "GPU's multiprocessors are for each of its ranks, or 16 where ranks are processes; 1 on the host)",
-              .example = "2",
-              .read =
-                  [](Conditions& values, std::string_view text) {
-                    return store(parse_number(text, "a number of thread blocks", 1, 64), values.lanes);
-                  },
-              .text =
-                  [](const Conditions& values) {
-                    return unusual_text(fmt::to_string(values.lanes), values.lanes == kUsual.lanes);
-                  },
-              .column = {.name = "lanes",
-                         .type = ConditionColumn::Type::integer,
-                         .description = "thread blocks of a rank, where somebody chose them",
-                         .words = "{} thread blocks a rank",
-                         .is_of_ranks = true},
-              .clashes = kClashesOfBlocks},
-    Condition{.option = "--block-threads",
-              .value = "N",
-              .help = "threads of a thread block, 1 to 1024 (default: 512 on a GPU, 1 on the host)",
-              .example = "2",
-              .read =
-                  [](Conditions& values, std::string_view text) {
-                    return store(parse_number(text, "a number of threads", 1, 1024), values.block_threads);
-                  },
-              .text =
-                  [](const Conditions& values) {
-                    return unusual_text(fmt::to_string(values.block_threads),
-                                        values.block_threads == kUsual.block_threads);
-                  },
-              .column = {.name = "block_threads",
-                         .type = ConditionColumn::Type::integer,
-                         .description = "threads of a thread block, where somebody chose them",
-                         .words = "{} threads a block",
-                         .is_of_ranks = true},
-              .clashes = kClashesOfBlocks},
-    Condition{.option = "--gpus",
-              .value = "N",
-              .usual = "1",
-              .help =
-                  "ranks that are thread blocks are dealt over this many devices, in ranges: the first GPUs, or with "
-                  "--device host as many sets of threads: 1 to 64, and at most as many as ranks",
-              .example = "2",
-              .read =
-                  [](Conditions& values, std::string_view text) {
-                    return store(parse_number(text, "a number of devices", 1, 64), values.gpus);
-                  },
-              .text = [](const Conditions& values) { return fmt::to_string(values.gpus); },
-              .column = {.name = "gpus",
-                         .type = ConditionColumn::Type::integer,
-                         .description = "devices that ranks as thread blocks were dealt over, where there were several",
-                         .usual = "1",
-                         .words = "ranks dealt over {} devices",
-                         .is_of_ranks = true},
-              .field =
-                  [](const Conditions& values) {
-                    return unusual_text(fmt::to_string(values.gpus), values.gpus == kUsual.gpus);
-                  },
-              .clashes = kClashesOfBlocks,
-              .check = check_gpus},
-    Condition{
-        .option = "--pretend-hosts",
-        .value = "N",
-        .help = "the ranks are on this many hosts, in blocks, all of them on this machine: ranks of two hosts share no "
-                "memory (default with --transports tcp: each rank is a host of its own)",
-        .example = "2",
-        .read =
-            [](Conditions& values, std::string_view text) {
-              return store(parse_number(text, "a number of hosts", 1, 1024), values.pretended_hosts);
-            },
-        .text =
-            [](const Conditions& values) {
-              return unusual_text(fmt::to_string(values.pretended_hosts),
-                                  values.pretended_hosts == kUsual.pretended_hosts);
-            },
-        .column = {.name = "pretended_hosts",
-                   .type = ConditionColumn::Type::integer,
-                   .description =
-                       "hosts that the ranks were on, in blocks, all of them on this machine, where somebody "
-                       "chose their number",
-                   .words = "{} pretended hosts",
-                   .is_of_ranks = true}},
-    Condition{
-        .option = "--hosts",
-        .value = "LIST",
-        .help =
-            "the ranks are on these machines, which --agent reaches: names or addresses with the number of "
-            "ranks that each has room for, as in a:2,n[01-04]:8,[2001:db8::7]:2; each in its turn gets one more rank "
-            "(default: this machine)",
-        .example = "a:2,b:2",
-        .read = [](Conditions& values, std::string_view text) -> Status {
-          return store(parse_hosts(text), values.hosts);
-        },
-        .text = [](const Conditions& values) { return to_text(values.hosts); },
-        .column = {.name = "hosts",
-                   .description = "the machines that the ranks were on, each with the number of ranks that it has "
-                                  "room for, where there were several",
-                   .words = "hosts {}",
-                   .is_of_ranks = true}},
     Condition{.option = "--over-ranks",
               .help = "shows below each row what the fastest rank took, the mean over the ranks and the slowest, "
                       "medians of the samples; JSON and CSV have them then too",
@@ -413,8 +263,8 @@ const std::array kConditions{
 
 /// Stops compiling where a field was added: each has a row.
 [[maybe_unused]] void count_fields(const Conditions& values) {
-  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, v15, v16, v17] = values;
-  static_assert(std::tuple_size_v<decltype(kConditions)> == 17);
+  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, topology] = values;
+  static_assert(std::tuple_size_v<decltype(kConditions)> == 10);
 }
 
 /// The text of another option, where it is not the usual one.
@@ -447,8 +297,6 @@ std::string_view to_string(Checking checking) { return name_in(kCheckings, check
 std::string_view to_string(Values values) { return name_in(kValues, values); }
 std::string_view to_string(CacheState cache) { return name_in(kCacheStates, cache); }
 std::string_view to_string(Synchronisation how) { return name_in(kSynchronisations, how); }
-std::string_view to_string(Bind bind) { return name_in(kBinds, bind); }
-std::string_view to_string(RunsOn device) { return name_in(kDevices, device); }
 
 Result<Checking> parse_checking(std::string_view text) {
   if (text == "last") return error(Code::invalid_argument, "'last' is no check any more: write 'sample'");
@@ -461,33 +309,42 @@ Result<CacheState> parse_cache_state(std::string_view text) {
 Result<Synchronisation> parse_synchronisation(std::string_view text) {
   return parse_kind("synchronisation", text, kSynchronisations);
 }
-Result<Bind> parse_bind(std::string_view text) { return parse_kind("binding", text, kBinds); }
-Result<RunsOn> parse_runs_on(std::string_view text) { return parse_kind("device", text, kDevices); }
 
-std::span<const Condition> conditions() { return kConditions; }
+std::span<const Condition> conditions() {
+  static const std::vector<Condition> all = [] {
+    std::vector<Condition> rows(kConditions.begin(), kConditions.end());
+    rows.insert(rows.end(), topology_options().begin(), topology_options().end());
+    return rows;
+  }();
+  return all;
+}
 
 const Condition* condition_of_option(std::string_view option) {
-  const auto* const found = std::ranges::find(kConditions, option, &Condition::option);
-  return found == kConditions.end() ? nullptr : found;
+  const auto found = std::ranges::find(conditions(), option, &Condition::option);
+  return found == conditions().end() ? nullptr : &*found;
 }
 
 const Condition* condition_of_column(std::string_view column) {
-  const auto* const found = std::ranges::find_if(
-      kConditions, [&](const Condition& one) { return !column.empty() && one.column.name == column; });
-  return found == kConditions.end() ? nullptr : found;
+  const auto found = std::ranges::find_if(
+      conditions(), [&](const Condition& one) { return !column.empty() && one.column.name == column; });
+  return found == conditions().end() ? nullptr : &*found;
 }
 
 std::string field_of(const Condition& condition, const Conditions& values) {
   return condition.field != nullptr ? condition.field(values) : condition.text(values);
 }
 
-Status check_conditions(const Conditions& values, const Beside& beside) {
-  for (const Condition& condition : kConditions) {
+Status check_conditions(std::span<const Condition> rows, const Conditions& values, const Beside& beside) {
+  for (const Condition& condition : rows) {
     TUTTI_RETURN_IF_ERROR(check_clashes_of(condition, values, beside));
     const Status fits = condition.check != nullptr ? condition.check(values, beside) : Status();
     if (!fits.is_ok()) return error(fits.code(), "{}: {}", condition.option, fits.message());
   }
   return {};
+}
+
+Status check_conditions(const Conditions& values, const Beside& beside) {
+  return check_conditions(kConditions, values, beside);
 }
 
 }  // namespace tutti::harness::cases

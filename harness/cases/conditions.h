@@ -4,19 +4,19 @@
 // field: its option, its help, its text both ways, its column and what it cannot stand beside. Options, the text that
 // ranks are sent, columns and refusals follow from the table.
 //
-// A new condition is a field of Conditions, a row of the table, and the code that obeys it.
+// A new condition is a field of Conditions, a row of the table, and the code that obeys it. Those that say where the
+// ranks are have a record and a file of their own (topology_options.h).
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "harness/cases/case.h"
-#include "impl/types/host_list.h"
+#include "harness/cases/topology_options.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::cases {
@@ -49,32 +49,15 @@ enum class Synchronisation : std::uint8_t {
   library,        ///< all leave the barrier of the system under test and start at once
 };
 
-/// Which cores a rank may run on.
-enum class Bind : std::uint8_t {
-  core,  ///< rank r to the r-th allowed core
-  numa,  ///< ranks in equal shares, in their order, to the allowed cores of each NUMA node
-  none,  ///< every rank to all allowed cores
-};
-
-/// What runs ranks that are thread blocks.
-enum class RunsOn : std::uint8_t {
-  gpu,   ///< the first one that may be used, or several from that on
-  host,  ///< threads of this process, which run the kernels' text
-};
-
 [[nodiscard]] std::string_view to_string(Checking checking);
 [[nodiscard]] std::string_view to_string(Values values);
 [[nodiscard]] std::string_view to_string(CacheState cache);
 [[nodiscard]] std::string_view to_string(Synchronisation how);
-[[nodiscard]] std::string_view to_string(Bind bind);
-[[nodiscard]] std::string_view to_string(RunsOn device);
 /// Errors: invalid_argument naming the text, the nearest right name and all names.
 [[nodiscard]] Result<Checking> parse_checking(std::string_view text);
 [[nodiscard]] Result<Values> parse_values(std::string_view text);
 [[nodiscard]] Result<CacheState> parse_cache_state(std::string_view text);
 [[nodiscard]] Result<Synchronisation> parse_synchronisation(std::string_view text);
-[[nodiscard]] Result<Bind> parse_bind(std::string_view text);
-[[nodiscard]] Result<RunsOn> parse_runs_on(std::string_view text);
 
 struct Conditions {
   Checking checking = Checking::sample;
@@ -87,13 +70,7 @@ struct Conditions {
   bool has_limit = true;            ///< the machine's limit is measured in every cell that has one
   std::int64_t iterations = 0;      ///< above 0: this many samples of each row; 0: until the interval is narrow
   bool tells_ranks = false;         ///< rows say what the fastest rank, the mean one and the slowest took
-  std::optional<Bind> bind = {};    ///< empty: core where every rank has one, else none
-  RunsOn device = RunsOn::gpu;      ///< of ranks that are thread blocks
-  int lanes = 0;                    ///< and how many blocks each of them has; 0: what suits the device
-  int block_threads = 0;            ///< and threads of a block; 0: what suits the device
-  int gpus = 1;                     ///< and over how many devices they are dealt
-  int pretended_hosts = 0;          ///< of ranks that share no memory, all on this machine; 0: as the transport has it
-  std::vector<NamedHost> hosts = {};  ///< that the ranks are on; empty: this machine
+  TopologyOptions topology = {};    ///< where the ranks are
 
   /// A limit waits for no rank: with skew there is none.
   [[nodiscard]] bool measures_limit() const { return has_limit && skew.count() == 0; }
@@ -104,10 +81,11 @@ struct Conditions {
 struct Beside {
   Cadence cadence = Cadence::isolated;
   RanksAs ranks_as = RanksAs::processes;
-  RanksOn ranks_on = RanksOn::cores;
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
   std::vector<Dtype> dtypes = {};  ///< of cells that have data
-  int least_ranks = 0;             ///< of all cells; 0: not said
+  // Of a Topology, for its options:
+  RanksOn ranks_on = RanksOn::cores;
+  int ranks = 0;
 };
 
 /// Two options that cannot stand beside each other.
@@ -160,7 +138,10 @@ struct Condition {
   std::string_view lacks = {};                    ///< of a collective for which it has none: "no data"
 };
 
+/// The whole table.
 [[nodiscard]] std::span<const Condition> conditions();
+/// The rows of Conditions::topology.
+[[nodiscard]] std::span<const Condition> topology_options();
 /// Null where there is none.
 [[nodiscard]] const Condition* condition_of_option(std::string_view option);
 [[nodiscard]] const Condition* condition_of_column(std::string_view column);
@@ -170,7 +151,9 @@ struct Condition {
 /// What flags have for text.
 inline constexpr std::string_view kAsked = "yes";
 
-/// What cannot stand beside what. Errors: invalid_argument naming the option, and the other one.
+/// What cannot stand beside what, of these rows. Errors: invalid_argument naming the option, and the other one.
+[[nodiscard]] Status check_conditions(std::span<const Condition> rows, const Conditions& values, const Beside& beside);
+/// The same of all rows but topology_options(), which topology_of checks.
 [[nodiscard]] Status check_conditions(const Conditions& values, const Beside& beside);
 
 }  // namespace tutti::harness::cases

@@ -17,16 +17,16 @@ namespace {
 
 /// That ranks can be on the hosts that are named.
 Status check_named_hosts(const TopologySpec& spec, const Transport& transport, int ranks) {
-  if (spec.hosts.empty()) return {};
-  const std::string text = shown(to_text(spec.hosts));
-  if (spec.pretended_hosts > 0) {
+  if (spec.options.hosts.empty()) return {};
+  const std::string text = shown(to_text(spec.options.hosts));
+  if (spec.options.pretended_hosts > 0) {
     return error(Code::invalid_argument, "--pretend-hosts: has no meaning with --hosts {}, which are real ones", text);
   }
   if (spec.ranks_as != RanksAs::processes) {
     return error(Code::invalid_argument, "--hosts: '{}' with {}: did you mean --ranks-as processes?", text,
                  to_string(spec.ranks_as));
   }
-  if (const int slots = slots_of(spec.hosts); ranks > slots) {
+  if (const int slots = slots_of(spec.options.hosts); ranks > slots) {
     return error(Code::invalid_argument, "--ranks: {} on {}, which have room for {}: 1 to {}, did you mean {}?", ranks,
                  text, slots, slots, slots);
   }
@@ -38,7 +38,7 @@ Status check_named_hosts(const TopologySpec& spec, const Transport& transport, i
 
 /// That ranks can be on as many hosts as are pretended.
 Status check_pretended_hosts(const TopologySpec& spec, const Transport& transport, int ranks) {
-  const int hosts = spec.pretended_hosts;
+  const int hosts = spec.options.pretended_hosts;
   if (hosts == 0) return {};
   if (!transport.spans_hosts) {
     return error(Code::invalid_argument,
@@ -51,28 +51,29 @@ Status check_pretended_hosts(const TopologySpec& spec, const Transport& transpor
                counted(static_cast<std::size_t>(ranks), "rank"), ranks, ranks);
 }
 
-/// Requires: the checks above.
+/// That what is asked fits what runs the ranks.
+Status check_options(const Topology& topology) {
+  Conditions values;
+  values.topology = topology.asked.options;
+  return check_conditions(
+      topology_options(), values,
+      {.ranks_as = topology.asked.ranks_as, .ranks_on = topology.ranks_on, .ranks = topology.ranks()});
+}
+
+/// Requires: the checks of hosts above.
 Hosts hosts_of(const TopologySpec& spec, const Transport& transport, int ranks) {
   if (!transport.spans_hosts) return Hosts::in_blocks(ranks, 1);
-  if (!spec.hosts.empty()) return dealt_to(spec.hosts, ranks);
-  return Hosts::in_blocks(ranks, spec.pretended_hosts > 0 ? spec.pretended_hosts : ranks);
+  if (!spec.options.hosts.empty()) return dealt_to(spec.options.hosts, ranks);
+  return Hosts::in_blocks(ranks, spec.options.pretended_hosts > 0 ? spec.options.pretended_hosts : ranks);
 }
 
 }  // namespace
 
 TopologySpec topology_spec_of(const Cell& cell, const Conditions& conditions) {
-  return {.ranks_as = cell.ranks_as,
-          .transport = cell.transport,
-          .hosts = conditions.hosts,
-          .pretended_hosts = conditions.pretended_hosts,
-          .device = conditions.device,
-          .gpus = conditions.gpus,
-          .lanes = conditions.lanes,
-          .block_threads = conditions.block_threads,
-          .bind = conditions.bind};
+  return {.ranks_as = cell.ranks_as, .transport = cell.transport, .options = conditions.topology};
 }
 
-int least_ranks_of(const TopologySpec& spec) { return std::max({1, spec.pretended_hosts, spec.gpus}); }
+int least_ranks_of(const TopologySpec& spec) { return std::max({1, spec.options.pretended_hosts, spec.options.gpus}); }
 
 RanksPlace Topology::place() const {
   if (on_devices()) return RanksPlace::device;
@@ -105,9 +106,10 @@ Result<Topology> topology_of(const TopologySpec& spec, int ranks, std::span<cons
                     .ranks_on = spec.ranks_as == RanksAs::blocks ? RanksOn::shared_device
                                 : transport->has_gpu_each        ? RanksOn::own_device
                                                                  : RanksOn::cores};
+  TUTTI_RETURN_IF_ERROR(check_options(topology));
   // The hosts that have no rank are at the end of the list.
-  for (std::size_t host = 0; host < spec.hosts.size() && std::cmp_less(host, topology.hosts.count()); ++host) {
-    topology.host_names.push_back(spec.hosts[host].name);
+  for (std::size_t host = 0; host < spec.options.hosts.size() && std::cmp_less(host, topology.hosts.count()); ++host) {
+    topology.host_names.push_back(spec.options.hosts[host].name);
   }
   return topology;
 }

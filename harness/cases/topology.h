@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -19,7 +18,6 @@
 #include "impl/transports/domain.h"
 #include "impl/transports/hosts.h"
 #include "impl/transports/transport.h"
-#include "impl/types/host_list.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::cases {
@@ -27,14 +25,8 @@ namespace tutti::harness::cases {
 /// What a user asks of where the ranks are.
 struct TopologySpec {
   RanksAs ranks_as = RanksAs::processes;
-  std::string transport = {};         ///< empty: the usual one of these ranks
-  std::vector<NamedHost> hosts = {};  ///< the others of these as in Conditions
-  int pretended_hosts = 0;
-  RunsOn device = RunsOn::gpu;
-  int gpus = 1;
-  int lanes = 0;
-  int block_threads = 0;
-  std::optional<Bind> bind = {};
+  std::string transport = {};  ///< empty: the usual one of these ranks
+  TopologyOptions options = {};
 };
 /// What is asked of the ranks of a cell.
 [[nodiscard]] TopologySpec topology_spec_of(const Cell& cell, const Conditions& conditions);
@@ -53,7 +45,7 @@ struct Topology {
   /// Whether ranks are thread blocks: of a GPU, or of threads that stand for one.
   [[nodiscard]] bool on_devices() const { return ranks_on != RanksOn::cores; }
   /// Whether the buffers of the own ranks lie in the memory of GPUs.
-  [[nodiscard]] bool has_gpu_memory() const { return on_devices() && asked.device == RunsOn::gpu; }
+  [[nodiscard]] bool has_gpu_memory() const { return on_devices() && asked.options.device == RunsOn::gpu; }
   /// What the choice of an algorithm asks.
   [[nodiscard]] RanksPlace place() const;
   /// The domain of the job: the same in the launcher, which makes its memory, and in the ranks. `heap_bytes`: what each

@@ -68,7 +68,7 @@ Measuring::Measuring(const SessionSpec& spec, const MeasureTask& task, const Pla
   const bool is_on_one_host = domain_.hosts() == nullptr || domain_.hosts()->count() == 1;
   if (!spec_.conditions.measures_limit() || !is_on_one_host) return;
   if (spec_.ranks_as == RanksAs::blocks) {
-    limit_.emplace(domain_, host_.ranks(), std::max(spec_.conditions.lanes, 1));
+    limit_.emplace(domain_, host_.ranks(), std::max(spec_.conditions.topology.lanes, 1));
   } else {
     limit_.emplace(domain_, host_.ranks());
   }
@@ -143,7 +143,7 @@ Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std:
 
 std::vector<int> Measuring::gpus_of_ranks() const {
   if (spec_.ranks_as != RanksAs::blocks) return {host_.at().local};
-  std::vector<int> all(static_cast<std::size_t>(spec_.conditions.gpus));
+  std::vector<int> all(static_cast<std::size_t>(spec_.conditions.topology.gpus));
   std::iota(all.begin(), all.end(), 0);
   return all;
 }

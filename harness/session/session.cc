@@ -130,7 +130,8 @@ Status run_host(const SharedPlace& shared, int index) {
   int mask = place.across != nullptr ? place.across->first_on_cores + place.at.local : index;
   if (place.keeps_cores) mask = 0;
   const Status bound = bind_this_thread(shared.masks[static_cast<std::size_t>(mask)]);
-  if (!bound.is_ok() && spec.conditions.bind) {  // where nobody asked for it, the thread stays where it may run
+  // If nobody asked for it, the thread stays where it may run.
+  if (!bound.is_ok() && spec.conditions.topology.bind) {
     place.board.abort_flag().store(1, std::memory_order_release);
     return bound;
   }
@@ -226,7 +227,7 @@ Status run_session(const SessionSpec& spec, const SessionPlace& place) {
   // Threads of blocks inherit the mask of the one that calls for all ranks.
   // A rank that somebody has bound is taken to have its cores for itself.
   const bool binds_nothing = spec.ranks_as == RanksAs::blocks || place.keeps_cores;
-  const auto bind = binds_nothing ? std::optional(Bind::none) : spec.conditions.bind;
+  const auto bind = binds_nothing ? std::optional(Bind::none) : spec.conditions.topology.bind;
   const AcrossPlace* const far = place.across;
   const int on_cores = place.keeps_cores ? 1 : far != nullptr ? far->ranks_on_cores : hosts_of(spec);
   TUTTI_ASSIGN_OR_RETURN(const auto masks, masks_for(bind, on_cores, places_here()));

@@ -19,10 +19,10 @@ namespace {
 
 /// That there are as many GPUs as thread blocks are dealt over.
 Status check_gpus(const SessionSpec& spec, const cuda::Runtime& runtime) {
-  if (spec.ranks_as != RanksAs::blocks || spec.conditions.gpus <= runtime.devices) return {};
+  if (spec.ranks_as != RanksAs::blocks || spec.conditions.topology.gpus <= runtime.devices) return {};
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
   return error(Code::unavailable, "--gpus {}: this process has {} GPU{} (CUDA_VISIBLE_DEVICES is {}); {}",
-               spec.conditions.gpus, runtime.devices, runtime.devices == 1 ? "" : "s",
+               spec.conditions.topology.gpus, runtime.devices, runtime.devices == 1 ? "" : "s",
                visible == nullptr ? "not set" : fmt::format("'{}'", visible), kInsteadOfGpu);
 }
 
@@ -41,8 +41,8 @@ Status check_own_gpu(int local, const cuda::Runtime& runtime) {
 /// All of them, before any runs: what loads kernels while one spins waits for it, and that one for ever.
 Result<std::vector<std::unique_ptr<Device>>> open_devices(const SessionSpec& spec) {
   std::vector<std::unique_ptr<Device>> devices;
-  const int count = spec.conditions.gpus;
-  if (spec.conditions.device == RunsOn::host) {
+  const int count = spec.conditions.topology.gpus;
+  if (spec.conditions.topology.device == RunsOn::host) {
     for (int i = 0; i < count; ++i) devices.push_back(make_host_teams(count));
     return devices;
   }
@@ -62,14 +62,14 @@ Result<std::vector<std::unique_ptr<Device>>> open_devices(const SessionSpec& spe
 constexpr int kLanesOfProcesses = 16;
 
 /// `lanes`: where nobody says.
-TeamShape blocks_of_rank(const Conditions& conditions, const Device& device, int lanes) {
-  return {.lanes = conditions.lanes > 0 ? conditions.lanes : lanes,
-          .threads = conditions.block_threads > 0 ? conditions.block_threads : device.usual_threads()};
+TeamShape blocks_of_rank(const TopologyOptions& asked, const Device& device, int lanes) {
+  return {.lanes = asked.lanes > 0 ? asked.lanes : lanes,
+          .threads = asked.block_threads > 0 ? asked.block_threads : device.usual_threads()};
 }
 
 /// That of this process's rank.
 Result<std::unique_ptr<Device>> open_own_device(const SessionSpec& spec, int local) {
-  if (spec.conditions.device == RunsOn::host) return std::unique_ptr<Device>(make_host_teams());
+  if (spec.conditions.topology.device == RunsOn::host) return std::unique_ptr<Device>(make_host_teams());
   const cuda::FoundRuntime found = cuda::find_runtime(std::getenv);
   if (found.runtime == nullptr) return error(Code::unavailable, "{}; {}", found.why, kInsteadOfGpu);
   TUTTI_RETURN_IF_ERROR(check_own_gpu(local, *found.runtime));
@@ -82,7 +82,8 @@ Result<OwnRanks> open_on_own_device(const SessionSpec& spec, const Host& host, D
   OwnRanks own;
   TUTTI_ASSIGN_OR_RETURN(own.devices.emplace_back(), open_own_device(spec, host.at().local));
   Device& device = *own.devices.front();
-  const TeamShape blocks = blocks_of_rank(spec.conditions, device, std::min(device.usual_lanes(1), kLanesOfProcesses));
+  const TeamShape blocks =
+      blocks_of_rank(spec.conditions.topology, device, std::min(device.usual_lanes(1), kLanesOfProcesses));
   TUTTI_ASSIGN_OR_RETURN(auto communicator, create_on_own_device(domain, host.index(), device, blocks, options, hooks));
   own.communicators.push_back(std::move(communicator));
   return own;
@@ -118,13 +119,13 @@ Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Topology& topolog
     }
     return own;
   }
-  const Conditions& conditions = spec.conditions;
+  const TopologyOptions& asked = topology.asked.options;
   TUTTI_ASSIGN_OR_RETURN(own.devices, open_devices(spec));
   std::vector<Device*> devices;
   for (const auto& device : own.devices) devices.push_back(device.get());
-  const int ranks_there = (spec.ranks + conditions.gpus - 1) / conditions.gpus;  // on the first, which has the most
+  const int ranks_there = (spec.ranks + asked.gpus - 1) / asked.gpus;  // on the first, which has the most
   const TeamShape blocks =
-      blocks_of_rank(conditions, *devices.front(), std::min(devices.front()->usual_lanes(ranks_there), kMostLanes));
+      blocks_of_rank(asked, *devices.front(), std::min(devices.front()->usual_lanes(ranks_there), kMostLanes));
   TUTTI_ASSIGN_OR_RETURN(own.communicators, create_as_blocks(domain, devices, blocks, options, hooks));
   return own;
 }
@@ -206,7 +207,7 @@ Result<std::vector<std::unique_ptr<CudaMemory>>> open_gpu_memory(const SessionSp
   for (std::size_t i = 0; i < ranks.count; ++i) {
     const int index = static_cast<int>(i);
     const int device = spec.ranks_as == RanksAs::blocks
-                           ? device_dealt(index, static_cast<int>(ranks.count), spec.conditions.gpus)
+                           ? device_dealt(index, static_cast<int>(ranks.count), spec.conditions.topology.gpus)
                            : ranks.first + index;
     TUTTI_ASSIGN_OR_RETURN(auto one, CudaMemory::open(runtime, device));
     if (!verifiers.contains(device)) verifiers[device] = gpu_verifier(spec.transport_directories, device);
@@ -240,7 +241,7 @@ Status Systems::open_memory() {
 
 void Systems::verify_on_teams() {
   constexpr int kMostRanks = 4;  // of more the host itself verifies, which is several times as fast
-  const bool is_on_teams = topology_.on_devices() && topology_.asked.device == RunsOn::host;
+  const bool is_on_teams = topology_.on_devices() && topology_.asked.options.device == RunsOn::host;
   if (!is_on_teams || spec_.ranks > kMostRanks) return;
   // One team of the calling thread: others would take the cores that the ranks' teams need.
   constexpr RunnerTeams kTeams{.teams = 1, .threads = 1};

@@ -37,13 +37,13 @@ Result<std::unique_ptr<BlockRanks>> BlockRanks::open(harness::Host& host, Domain
   spec.ranks = settings.ranks_here();
   spec.ranks_as = harness::RanksAs::blocks;
   spec.transport_directories = harness::directories_named_by("TUTTI_TRANSPORTS");
-  spec.conditions.device = *settings.device;
-  spec.conditions.gpus = devices_of_blocks(settings);
-  if (settings.lanes > 0) spec.conditions.lanes = settings.lanes;
+  spec.conditions.topology.device = *settings.device;
+  spec.conditions.topology.gpus = devices_of_blocks(settings);
+  if (settings.lanes > 0) spec.conditions.topology.lanes = settings.lanes;
   TUTTI_ASSIGN_OR_RETURN(harness::Topology made, harness::topology_of(spec));
   const harness::Topology& topology = ranks->topology_.emplace(std::move(made));
   const bool has_gpus = topology.has_gpu_memory();
-  for (int device = 0; has_gpus && device < spec.conditions.gpus; ++device) ranks->taken_.begin(device);
+  for (int device = 0; has_gpus && device < spec.conditions.topology.gpus; ++device) ranks->taken_.begin(device);
   const auto usable = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   TUTTI_ASSIGN_OR_RETURN(
       harness::OwnRanks own,

@@ -14,7 +14,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TopologySpec over_tcp() { return {.transport = "tcp"}; }
-TopologySpec on_hosts(const char* hosts) { return {.transport = "tcp", .hosts = parse_hosts(hosts).value()}; }
+TopologySpec on_hosts(const char* hosts) {
+  return {.transport = "tcp", .options = {.hosts = parse_hosts(hosts).value()}};
+}
 
 Topology made(const TopologySpec& spec, int ranks) { return topology_of(spec, ranks, {}).value(); }
 std::string refused(const TopologySpec& spec, int ranks) {
@@ -40,7 +42,7 @@ TEST(Topology, SaysWhatRunsTheRanksAndWhereTheirBuffersLie) {
   const Topology each = made({.transport = "cuda"}, 2);
   EXPECT_EQ(each.ranks_on, RanksOn::own_device);
   EXPECT_TRUE(each.has_gpu_memory());
-  const Topology stands_for_it = made({.transport = "cuda", .device = RunsOn::host}, 2);
+  const Topology stands_for_it = made({.transport = "cuda", .options = {.device = RunsOn::host}}, 2);
   EXPECT_TRUE(stands_for_it.on_devices());
   EXPECT_FALSE(stands_for_it.has_gpu_memory());
 }
@@ -48,7 +50,7 @@ TEST(Topology, SaysWhatRunsTheRanksAndWhereTheirBuffersLie) {
 TEST(Topology, RanksThatShareNoMemoryAreHostsOfTheirOwn) {
   EXPECT_EQ(made(over_tcp(), 4).hosts.count(), 4);
   TopologySpec two = over_tcp();
-  two.pretended_hosts = 2;
+  two.options.pretended_hosts = 2;
   const Topology topology = made(two, 5);
   EXPECT_EQ(topology.hosts.count(), 2);
   EXPECT_THAT(topology.hosts.ranks_on(0), ElementsAre(0, 1, 2));
@@ -84,19 +86,30 @@ TEST(Topology, RefusesHostsThatDoNotFit) {
   spec = on_hosts("a:1,b:1");
   spec.ranks_as = RanksAs::threads;
   EXPECT_EQ(refused(spec, 2), "--hosts: 'a:1,b:1' with threads: did you mean --ranks-as processes?");
-  spec.pretended_hosts = 2;
+  spec.options.pretended_hosts = 2;
   EXPECT_EQ(refused(spec, 2), "--pretend-hosts: has no meaning with --hosts a:1,b:1, which are real ones");
 }
 
 TEST(Topology, RefusesMorePretendedHostsThanRanks) {
   TopologySpec spec = over_tcp();
-  spec.pretended_hosts = 3;
+  spec.options.pretended_hosts = 3;
   EXPECT_EQ(refused(spec, 1), "--pretend-hosts: '3' with 1 rank: 1 to 1 hosts, did you mean 1?");
   EXPECT_EQ(least_ranks_of(spec), 3);
   spec.transport = "shm";
   EXPECT_EQ(refused(spec, 4),
             "--pretend-hosts: '3' has no meaning with transport shm, whose ranks share memory: did you mean "
             "--transports tcp?");
+}
+
+TEST(Topology, RefusesOptionsOfThreadBlocksForOtherRanks) {
+  EXPECT_EQ(refused({.options = {.device = RunsOn::host}}, 2),
+            "--device: 'host' has no meaning with --ranks-as processes, whose ranks are no thread blocks: did you mean "
+            "--ranks-as blocks?");
+  EXPECT_EQ(refused({.ranks_as = RanksAs::blocks, .options = {.gpus = 3}}, 2),
+            "--gpus: 3 of them are more than 2 ranks: did you mean 2, or --ranks 3?");
+  EXPECT_EQ(refused({.transport = "cuda", .options = {.gpus = 2}}, 2),
+            "--gpus: '2' of ranks that have a GPU each: did you mean --ranks 2?");
+  EXPECT_TRUE(topology_of({.transport = "cuda", .options = {.device = RunsOn::host, .lanes = 2}}, 2, {}).is_ok());
 }
 
 TEST(Topologies, AreMadeOnceForEachNumberOfRanksAndTransport) {
@@ -137,7 +150,7 @@ TEST(Topology, PretendedHostsMayBeUnequalToo) {
   one.transport = "tcp";
   one.ranks = 3;
   TopologySpec spec = over_tcp();
-  spec.pretended_hosts = 2;
+  spec.options.pretended_hosts = 2;
   EXPECT_TRUE(is_flat_on_hosts(one, made(spec, 3)));
   one.ranks = 4;
   EXPECT_FALSE(is_flat_on_hosts(one, made(spec, 4)));

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 Topology topology_for(const Case& one, const char* hosts = "") {
   Conditions conditions;
-  if (*hosts != '\0') conditions.hosts = parse_hosts(hosts).value();
+  if (*hosts != '\0') conditions.topology.hosts = parse_hosts(hosts).value();
   return topology_of(topology_spec_of(one, conditions), one.ranks, {}).value();
 }
 

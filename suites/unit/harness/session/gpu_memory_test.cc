@@ -22,7 +22,7 @@ using testing::HasSubstr;
 
 SessionSpec spec_for(RanksAs ranks_as, RunsOn device) {
   SessionSpec spec{.ranks = 3, .ranks_as = ranks_as};
-  spec.conditions.device = device;
+  spec.conditions.topology.device = device;
   return spec;
 }
 
@@ -73,7 +73,7 @@ TEST_F(OnTheDouble, BlocksShareOneGpuAndOtherRanksHaveOneEach) {
   }
   EXPECT_EQ(streams.size(), 3U);
   SessionSpec dealt = spec_for(RanksAs::blocks, RunsOn::gpu);
-  dealt.conditions.gpus = 2;
+  dealt.conditions.topology.gpus = 2;
   const auto on_two = open_gpu_memory(dealt, {.first = 0, .count = 3}, runtime_);
   ASSERT_TRUE(on_two.is_ok()) << on_two.status().message();
   for (std::size_t rank = 0; rank < 3; ++rank) EXPECT_EQ(on_two.value()[rank]->device(), rank < 2 ? 0 : 1);
