@@ -78,24 +78,22 @@ bool is_of_this_program(pid_t pid) {
 
 }  // namespace
 
-RanksIn JoinedJob::ranks_in() const { return is_alone() ? RanksIn::one_process : RanksIn::own_processes; }
-
-const Transport& JoinedJob::transport() const {
-  if (!across_) return best_transport(ranks_in());
-  return transport_between_hosts();
-}
-
-DomainShape JoinedJob::shape() const {
-  if (!across_) return transport().shape(ranks(), 1, 0);
-  DomainShape shape = transport().shape(ranks(), static_cast<int>(across_->hosts.all.size()), 0);
-  for (const JoinedHost& host : across_->hosts.all) shape.ranks_on.push_back(host.ranks);
-  return shape;
+Status JoinedJob::place_ranks() {
+  TopologySpec spec{.ranks_as = is_alone() ? RanksAs::threads : RanksAs::processes};
+  if (across_) {
+    spec.transport = transport_between_hosts().name;
+    for (const JoinedHost& host : across_->hosts.all) {
+      spec.options.hosts.push_back({.name = host.name, .slots = host.ranks});
+    }
+  }
+  TUTTI_ASSIGN_OR_RETURN(topology_, topology_of(spec, ranks(), {}));
+  return {};
 }
 
 // Behind the domain, where that is in memory that is made for it.
 std::size_t JoinedJob::board_offset() const {
   const std::size_t bytes =
-      across_ ? bytes_of_host(shape(), across_->host) : transport().shared_bytes(shape(), ranks_in());
+      across_ ? bytes_of_host(topology_->domain_shape(0), across_->host) : topology_->shared_bytes(0);
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
@@ -119,14 +117,15 @@ bool JoinedJob::is_first_to_tell() const {
 Board JoinedJob::board() const { return Board(static_cast<std::byte*>(mapping_.data()) + board_offset(), ranks()); }
 
 Result<std::unique_ptr<Domain>> JoinedJob::open_domain() const {
-  if (!across_) return transport().open(shape(), {.memory = memory_.get()});
+  const DomainShape shape = topology_->domain_shape(0);
+  if (!across_) return topology_->transport->open(shape, {.memory = memory_.get()});
   const Across across{.host = across_->host,
                       .interface = across_->place.interface,
                       .address = across_->place.domain_address,
                       .listener = across_->listeners.domain.get(),
                       .key = across_->place.key};
-  return transport().open(shape(),
-                          {.memory = memory_.get(), .rank = process(), .timeout = request_.timeout, .across = &across});
+  return topology_->transport->open(
+      shape, {.memory = memory_.get(), .rank = process(), .timeout = request_.timeout, .across = &across});
 }
 
 Status JoinedJob::introduce(const std::vector<Introduction>& all) {
@@ -153,6 +152,7 @@ Status JoinedJob::introduce(const std::vector<Introduction>& all) {
 }
 
 Status JoinedJob::meet_here(const World& here, const std::string& text, bool introduces) {
+  TUTTI_RETURN_IF_ERROR(place_ranks());
   const auto agree = [&](std::span<const Introduction> all) -> Result<std::size_t> {
     if (introduces) TUTTI_RETURN_IF_ERROR(introduce({all.begin(), all.end()}));
     TUTTI_RETURN_IF_ERROR(check_room("tutti-job", memory_bytes()));
@@ -232,12 +232,8 @@ Result<std::unique_ptr<JoinedJob>> JoinedJob::join(const JoinRequest& request) {
 JoinedJob::~JoinedJob() { finish(); }
 
 std::vector<int> JoinedJob::host_of_ranks() const {
-  std::vector<int> hosts(static_cast<std::size_t>(ranks()), 0);
-  for (std::size_t rank = 0; across_ && rank < hosts.size(); ++rank) {
-    const auto begins_behind = [&](const JoinedHost& host) { return host.first > static_cast<int>(rank); };
-    const auto behind = std::ranges::find_if(across_->hosts.all, begins_behind);
-    hosts[rank] = static_cast<int>(behind - across_->hosts.all.begin()) - 1;
-  }
+  std::vector<int> hosts;
+  for (int rank = 0; rank < ranks(); ++rank) hosts.push_back(topology_->hosts.host_of(rank));
   return hosts;
 }
 

@@ -21,6 +21,7 @@
 
 #include "harness/board/board.h"
 #include "harness/board/segment.h"
+#include "harness/cases/topology.h"
 #include "harness/hosts/frame_stream.h"
 #include "harness/hosts/met_across.h"
 #include "harness/launch/watch.h"
@@ -28,7 +29,6 @@
 #include "harness/process/starter.h"
 #include "impl/bootstrap/meeting.h"
 #include "impl/transports/domain.h"
-#include "impl/transports/transport.h"
 
 namespace tutti::harness::hosts {
 
@@ -103,9 +103,8 @@ class JoinedJob {
  private:
   explicit JoinedJob(const JoinRequest& request) : request_(request) {}
   [[nodiscard]] bool is_alone() const { return request_.world.processes == 1; }
-  [[nodiscard]] RanksIn ranks_in() const;
-  [[nodiscard]] const Transport& transport() const;
-  [[nodiscard]] DomainShape shape() const;
+  /// Makes `topology_`. Requires: the processes of several hosts have met.
+  Status place_ranks();
   [[nodiscard]] std::size_t board_offset() const;
   [[nodiscard]] std::size_t told_offset() const;
   [[nodiscard]] std::size_t memory_bytes() const;
@@ -150,6 +149,7 @@ class JoinedJob {
 
   JoinRequest request_;
   std::optional<MetAcross> across_;
+  std::optional<Topology> topology_;  ///< of a job that has met
   std::vector<Participant> participants_;
   Descriptor memory_;
   Mapping mapping_;
