@@ -28,9 +28,11 @@
 #include "harness/process/interrupts.h"
 #include "harness/process/processes.h"
 #include "harness/process/waits.h"
+#include "impl/bootstrap/meeting.h"
 #include "impl/tcp/greeting.h"
 #include "impl/tcp/interface.h"
 #include "impl/tcp/socket.h"
+#include "impl/types/names.h"
 
 namespace tutti::harness::hosts {
 namespace {
@@ -194,22 +196,31 @@ class HostProcess : private Connections::Events {
     return error(Code::aborted, "the launcher {}", what);
   }
 
-  void fail(const Status& why) { stream_.send({"failed", to_words(why)}); }
+  void fail(const Status& why) { stream_.send({"failed", error_text(why)}); }
 
   void take_orders() {
     for (;;) {
       auto frame = stream_.next();
       if (!frame.is_ok()) {
-        garbled_ = frame.status();
+        garbled_ = {frame.status().code(), "the launcher: " + frame.status().message()};
         return;
       }
       if (!frame.value()) return;
       heard_ = Clock::now();
-      if (frame.value()->type == "payload") payload_ = std::move(frame.value()->text);
-      if (frame.value()->type == "end") is_to_end_ = true;
-      if (frame.value()->type != "job" || has_job_) continue;
-      const Status started = start(frame.value()->text);
-      if (!started.is_ok()) fail(started);
+      const std::string& type = frame.value()->type;
+      if (type == "payload") {
+        payload_ = std::move(frame.value()->text);
+      } else if (type == "end") {
+        is_to_end_ = true;
+      } else if (type == "job" && !has_job_) {
+        const Status started = start(frame.value()->text);
+        if (!started.is_ok()) fail(started);
+      } else if (type != "alive") {
+        garbled_ = type == "job"
+                       ? error(Code::io, "the launcher sends a second job")
+                       : error(Code::io, "the launcher sends '{}', which is no message of a launcher", shown(type));
+        return;
+      }
     }
   }
 

@@ -2,6 +2,7 @@
 #include "harness/hosts/host_talk.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <system_error>
@@ -145,17 +146,34 @@ Result<std::vector<RankReport>> reports_from_lines(std::string_view lines, int r
   return error(Code::invalid_argument, "{} lines of ranks, and it has {} ranks", reports.size(), ranks);
 }
 
-std::string to_words(const Status& failure) {
-  return fmt::format("{} {}", static_cast<int>(failure.code()), failure.message());
-}
-
-Status failure_from_words(std::string_view words) {
-  const std::size_t space = std::min(words.find(' '), words.size());
-  int code = 0;
-  std::from_chars(words.data(), words.data() + space, code);
-  const bool is_code = code > 0 && code <= static_cast<int>(Code::refuted);
-  return Status(is_code ? static_cast<Code>(code) : Code::aborted,
-                std::string(words.substr(std::min(space + 1, words.size()))));
+Result<RankEvent> event_from_text(std::string_view type, std::string_view text) {
+  // How many numbers follow the rank, and whether they are all.
+  struct Form {
+    std::string_view type;
+    std::size_t numbers;
+    char behind;  ///< what separates them from the rest; 0: nothing follows
+  };
+  constexpr std::array<Form, 6> kForms{
+      {{"up", 1, 0}, {"from", 0, ' '}, {"closed", 0, 0}, {"standing", 0, ' '}, {"garbage", 1, ' '}, {"exit", 2, 0}}};
+  const auto* const form = std::ranges::find(kForms, type, &Form::type);
+  if (form == kForms.end()) return error(Code::io, "it sends '{}', which is no message of a host", shown(type));
+  RankEvent event;
+  std::string_view rest = text;
+  for (std::size_t i = 0; i <= form->numbers; ++i) {
+    int number = 0;
+    const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+    const bool is_last = i == form->numbers;
+    const bool ends_well = is_last && form->behind == 0 ? rest.empty() : rest.starts_with(' ');
+    if (failure != std::errc() || number < 0 || !ends_well) {
+      return error(Code::io, "'{}' of a rank cannot be read: '{}'", type, shown(text));
+    }
+    rest.remove_prefix(std::min<std::size_t>(rest.size(), 1));
+    if (i == 0) event.rank = number;
+    if (i > 0) event.numbers.push_back(number);
+  }
+  event.rest = rest;
+  return event;
 }
 
 }  // namespace tutti::harness::hosts

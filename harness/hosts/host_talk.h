@@ -15,7 +15,7 @@
 //                     exit      rank, pid and wait status
 //                     status    a line per rank (see board.h), now and then: who says nothing is gone
 //                     standing  rank and RankStanding: what the memory says of one that has waited for long
-//                     failed    code and message: it cannot go on
+//                     failed    code and message (error_text): it cannot go on
 //   launcher -> host  alive     now and then
 //                     end       kill what is left and leave
 //   host -> launcher  ended     nothing is left here
@@ -103,8 +103,13 @@ struct RankReport {
 /// Errors: invalid_argument that quotes the line, or has the number of lines if they are not `ranks`.
 [[nodiscard]] Result<std::vector<RankReport>> reports_from_lines(std::string_view lines, int ranks);
 
-/// "<code> <message>" and back.
-[[nodiscard]] std::string to_words(const Status& failure);
-[[nodiscard]] Status failure_from_words(std::string_view words);
+/// A message of a host that begins with a rank: up, from, closed, standing, garbage or exit.
+struct RankEvent {
+  int rank = 0;
+  std::vector<int> numbers = {};  ///< that follow it: a pid, and of exit the wait status
+  std::string_view rest = {};     ///< of the text that was read
+};
+/// Errors: io that quotes what cannot be read; no number is below 0.
+[[nodiscard]] Result<RankEvent> event_from_text(std::string_view type, std::string_view text);
 
 }  // namespace tutti::harness::hosts

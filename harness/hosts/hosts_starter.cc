@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <map>
@@ -19,6 +18,7 @@
 #include "harness/process/processes.h"
 #include "harness/process/spawn.h"
 #include "harness/process/waits.h"
+#include "impl/bootstrap/meeting.h"
 #include "impl/tcp/interface.h"
 #include "impl/types/host_list.h"
 #include "impl/types/names.h"
@@ -32,18 +32,6 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kPatienceWithGuests = 2s;
 constexpr auto kHostsEndPatience = 4s;  // a host kills its ranks within about 2 s, mostly in some ms
 constexpr auto kAgentPatience = 1s;     // and its agent then has nothing more to do
-
-/// The next word of `text`, as a number.
-int take_number(std::string_view& text) {
-  int number = -1;
-  const std::size_t space = std::min(text.find(' '), text.size());
-  std::from_chars(text.data(), text.data() + space, number);
-  text.remove_prefix(std::min(space + 1, text.size()));
-  return number;
-}
-
-/// Messages that begin with a rank.
-constexpr std::array<std::string_view, 6> kOfARank{"up", "from", "closed", "standing", "garbage", "exit"};
 
 }  // namespace
 
@@ -253,8 +241,7 @@ void HostsStarter::hear(HostProcess& process, Connections::Events& events, const
 }
 
 void HostsStarter::take(HostProcess& process, const Frame& frame, Connections::Events& events, const Board& board) {
-  std::string_view text = frame.text;
-  const auto is_of_it = [&](int rank) { return rank >= process.first && rank < process.first + process.host->ranks; };
+  const std::string_view text = frame.text;
   if (frame.type == "hello") {
     auto hello = hello_from_json(text);
     if (!hello.is_ok()) return lose(process, hello.status(), events);
@@ -268,40 +255,44 @@ void HostsStarter::take(HostProcess& process, const Frame& frame, Connections::E
   } else if (frame.type == "status") {
     if (const Status status = take_reports(process, frame.text, board); !status.is_ok()) lose(process, status, events);
   } else if (frame.type == "failed") {
-    lose(process, failure_from_words(text), events);
+    lose(process, error_from(frame.text), events);
   } else if (frame.type == "awaits") {
     process.awaits_ranks = true;
   } else if (frame.type == "ended") {
     process.has_ended = true;
-  } else if (std::ranges::find(kOfARank, frame.type) == kOfARank.end()) {
-    lose(process, error(Code::io, "it sends '{}', which is no message of a host", shown(frame.type)), events);
-  } else {
-    const int rank = take_number(text);
-    if (!is_of_it(rank)) return lose(process, error(Code::io, "it speaks of rank {}, which it has not", rank), events);
-    Child& child = children_[static_cast<std::size_t>(rank)];
-    if (frame.type == "up") {
-      child.pid = take_number(text);
-      events.on_hello(rank, child.pid);
-    } else if (frame.type == "from") {
-      const std::size_t line = std::min(text.find('\n'), text.size());
-      events.on_frame(rank,
-                      {std::string(text.substr(0, line)), std::string(text.substr(std::min(line + 1, text.size())))});
-    } else if (frame.type == "closed") {
-      events.on_closed(rank);
-    } else if (frame.type == "standing") {
-      auto standing = standing_from_json(text);
-      if (!standing.is_ok()) return lose(process, standing.status(), events);
-      standings_.resize(children_.size(), {.text = "of which its host has not told"});
-      standings_[static_cast<std::size_t>(rank)] = std::move(standing).value();
-    } else if (frame.type == "garbage") {
-      const int pid = take_number(text);
-      events.on_garbage(rank, pid, std::string(text));
-    } else {  // exit
-      child.pid = take_number(text);
-      child.wait_status = take_number(text);
-      states_[static_cast<std::size_t>(rank)] = 'X';
-    }
+  } else if (const Status status = take_event(process, frame, events); !status.is_ok()) {
+    lose(process, status, events);
   }
+}
+
+Status HostsStarter::take_event(const HostProcess& process, const Frame& frame, Connections::Events& events) {
+  TUTTI_ASSIGN_OR_RETURN(const RankEvent event, event_from_text(frame.type, frame.text));
+  const int rank = event.rank;
+  if (rank < process.first || rank >= process.first + process.host->ranks)
+    return error(Code::io, "it speaks of rank {}, which it has not", rank);
+  Child& child = children_[static_cast<std::size_t>(rank)];
+  if (frame.type == "up") {
+    child.pid = event.numbers[0];
+    events.on_hello(rank, child.pid);
+  } else if (frame.type == "from") {
+    const std::size_t line = event.rest.find('\n');
+    if (line == std::string_view::npos)
+      return error(Code::io, "what rank {} says has no type: '{}'", rank, shown(event.rest));
+    events.on_frame(rank, {std::string(event.rest.substr(0, line)), std::string(event.rest.substr(line + 1))});
+  } else if (frame.type == "closed") {
+    events.on_closed(rank);
+  } else if (frame.type == "standing") {
+    TUTTI_ASSIGN_OR_RETURN(RankStanding standing, standing_from_json(event.rest));
+    standings_.resize(children_.size(), {.text = "of which its host has not told"});
+    standings_[static_cast<std::size_t>(rank)] = std::move(standing);
+  } else if (frame.type == "garbage") {
+    events.on_garbage(rank, event.numbers[0], std::string(event.rest));
+  } else {  // exit
+    child.pid = event.numbers[0];
+    child.wait_status = event.numbers[1];
+    states_[static_cast<std::size_t>(rank)] = 'X';
+  }
+  return {};
 }
 
 Status HostsStarter::take_reports(const HostProcess& process, std::string_view lines, const Board& board) {

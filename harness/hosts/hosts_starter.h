@@ -82,6 +82,8 @@ class HostsStarter final : public RankStarter {
   void admit(Guest& guest);
   void hear(HostProcess& process, Connections::Events& events, const Board& board);
   void take(HostProcess& process, const Frame& frame, Connections::Events& events, const Board& board);
+  /// A message that begins with a rank. Errors: io, invalid_argument, if it cannot be read.
+  Status take_event(const HostProcess& process, const Frame& frame, Connections::Events& events);
   /// Puts what the host reports of its ranks on the board. Errors: those of reports_from_lines.
   Status take_reports(const HostProcess& process, std::string_view lines, const Board& board);
   /// More than one host's where several are one. All have come.

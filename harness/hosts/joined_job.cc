@@ -7,13 +7,12 @@
 #include <csignal>
 #include <filesystem>
 #include <poll.h>
-#include <set>
-#include <sstream>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "harness/cases/transports.h"
+#include "harness/hosts/awaited.h"
 #include "harness/launch/control_name.h"
 #include "harness/launch/limits.h"
 #include "harness/machine/allowed_cores.h"
@@ -26,6 +25,8 @@
 
 namespace tutti::harness::hosts {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr const char* kAwaited = "awaited";  // to process 0: for whom late ranks of a host wait
 constexpr int kTickMs = 100;                 // of the look at the board
@@ -57,15 +58,15 @@ std::string to_json(const SelfPortrait& one) {
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 Result<SelfPortrait> portrait_from_json(std::string_view text) {
-  const auto read = [](const nlohmann::json& json) -> Result<SelfPortrait> {
-    return SelfPortrait{.arguments = json.value("arguments", ""),
-                        .hostname = json.value("hostname", ""),
-                        .cores = json.value("cores", std::vector<int>()),
-                        .memory = {.bytes = json.value("memory_left", MemoryLeft().bytes),
-                                   .of = json.value("memory_limit", std::int64_t{0}),
-                                   .is_of_cgroup = json.value("memory_is_of_cgroup", false)},
-                        .kernel = json.value("kernel", ""),
-                        .pid = json.value("pid", pid_t{0})};
+  const auto read = [](const nlohmann::json& said) -> Result<SelfPortrait> {
+    return SelfPortrait{.arguments = said.value("arguments", ""),
+                        .hostname = said.value("hostname", ""),
+                        .cores = said.value("cores", std::vector<int>()),
+                        .memory = {.bytes = said.value("memory_left", MemoryLeft().bytes),
+                                   .of = said.value("memory_limit", std::int64_t{0}),
+                                   .is_of_cgroup = said.value("memory_is_of_cgroup", false)},
+                        .kernel = said.value("kernel", ""),
+                        .pid = said.value("pid", pid_t{0})};
   };
   return read_json(Code::mismatch, "what it says of itself", text, read);
 }
@@ -310,9 +311,7 @@ Status JoinedJob::listen_to_all() {
         if (link.is_open() || link.has_said_bye) break;
         return error(Code::aborted, "{} ended without a word: killed, or crashed", name_of(link.process));
       }
-      link.has_said_bye |= frame.value()->type == "bye";
-      if (frame.value()->type == kAwaited) take_awaited(frame.value()->text);
-      if (frame.value()->type == "error") return hear(link, *frame.value());
+      TUTTI_RETURN_IF_ERROR(hear(link, *frame.value()));
     }
   }
   return {};
@@ -334,8 +333,20 @@ Result<std::optional<Frame>> JoinedJob::Link::next() {
   }
 }
 
-/// What is passed on names the process or rank it concerns. What another process says of itself is put under its name.
-Status JoinedJob::hear(const Link& link, const Frame& frame) {
+Status JoinedJob::hear(Link& link, const Frame& frame) {
+  if (frame.type == "bye") {
+    link.has_said_bye = true;
+    return {};
+  }
+  if (frame.type == kAwaited) {
+    const Status taken = take_awaited(frame.text);
+    return taken.is_ok() ? taken : under_name_of(link.process, taken);
+  }
+  if (frame.type != "error") {
+    return under_name_of(link.process, error(Code::io, "it sends '{}', which is no message of a process of this job",
+                                             shown(frame.type)));
+  }
+  // What is passed on names the process or rank it concerns. What another process says of itself is put under its name.
   const Status why = error_from(frame.text);
   return link.passes_on ? why : under_name_of(link.process, why);
 }
@@ -351,11 +362,25 @@ Status JoinedJob::look_at_board() {
     pids.push_back(participants_[static_cast<std::size_t>(rank / ranks_here())].pid);
   }
   std::vector<RankView> views = view_ranks(board(), pids, now);
-  if (across_) return judge_own_host(std::move(views), waited);
-  const auto blame = find_culprit(views, timeout, watch_.case_name);
+  const std::vector<RankStanding> standings = watch_.standings();
+  HangScene scene{.ranks = {}, .patience = timeout};
+  HostsInView hosts;
+  if (across_) {
+    hosts = hosts_in_view();
+    std::erase_if(views, [&](const RankView& view) {
+      return hosts.host_of[static_cast<std::size_t>(view.rank)] != hosts.own_host;
+    });
+    add_awaited(views, standings, hosts.awaited);
+    scene.hosts = &hosts;
+    const auto judges_at = request_.timeout + kPatienceWithOtherHosts + (process() == 0 ? 0s : kPatienceWithProcess0);
+    scene.more_patience = judges_at - timeout;
+  }
+  scene.ranks = views;
+  const auto blame = judge_hang(scene, watch_.case_name);
   if (!blame) return {};
-  note_stopped(*blame, views);
-  return {Code::timeout, blame->text + describe_ranks(views, watch_.case_name, watch_.standings())};
+  if (!across_) note_stopped(*blame, views);
+  return {Code::timeout, blame->text + describe_ranks(views, watch_.case_name, standings) +
+                             (across_ ? "\n  ranks of other hosts: not known here" : "")};
 }
 
 void JoinedJob::note_stopped(const Blame& blame, std::span<const RankView> views) {
@@ -368,69 +393,30 @@ void JoinedJob::end_stopped() const {
   if (stopped_ && *stopped_ > 0 && starter_.pid() != 0 && is_of_this_program(*stopped_)) ::kill(*stopped_, SIGKILL);
 }
 
-Status JoinedJob::judge_own_host(std::vector<RankView> views, std::chrono::nanoseconds waited) {
-  const std::vector<int> hosts = host_of_ranks();
-  std::erase_if(views,
-                [&](const RankView& view) { return hosts[static_cast<std::size_t>(view.rank)] != across_->host; });
-  const auto blame = find_culprit(views, request_.timeout, watch_.case_name);
-  if (!blame) return {};
-  const std::vector<RankStanding> standings = watch_.standings();
-  const std::string rest =
-      describe_ranks(views, watch_.case_name, standings) + "\n  ranks of other hosts: not known here";
-  const auto blamed = std::ranges::find(views, blame->rank, &RankView::rank);
-  const bool is_of_this_host = blame->how != Ending::hung || (blamed != views.end() && blamed->waited.count() == 0);
-  if (is_of_this_host) return {Code::timeout, blame->text + rest};
-  std::map<int, int> awaited;
-  std::string lines;
+HostsInView JoinedJob::hosts_in_view() const {
+  HostsInView hosts{.host_of = host_of_ranks(), .own_host = across_->host};
+  for (const JoinedHost& host : across_->hosts.all) hosts.host_names.push_back(host.name);
+  return hosts;
+}
+
+void JoinedJob::add_awaited(std::span<const RankView> views, std::span<const RankStanding> standings,
+                            std::map<int, int>& awaited) {
   for (const RankView& view : views) {
     const auto index = static_cast<std::size_t>(view.rank);
     const auto peer = index < standings.size() && standings[index].wait ? standings[index].wait->peer : std::nullopt;
-    if (!peer) continue;
-    awaited[view.rank] = *peer;
-    lines += fmt::format("{} {}\n", view.rank, *peer);
+    if (peer && *peer >= 0 && *peer < ranks()) awaited[view.rank] = *peer;
   }
-  if (process() > 0 && request_.world.local_process == 0) tell_all({kAwaited, lines});
-  const auto patience = kPatienceWithOtherHosts + (process() == 0 ? std::chrono::seconds(0) : kPatienceWithProcess0);
-  if (waited <= request_.timeout + patience) return {};
-  // Who has waited longest stands before whatever came of it.
-  std::ranges::stable_sort(views, std::ranges::greater(), &RankView::waited);
-  return {Code::timeout, find_far_culprit(views, std::move(awaited)) + rest};
-}
-
-std::string JoinedJob::find_far_culprit(std::span<const RankView> views, std::map<int, int> awaited) const {
-  const std::vector<int> hosts = host_of_ranks();
-  const auto is_here = [&](int rank) { return hosts[static_cast<std::size_t>(rank)] == across_->host; };
-  const auto name_of_far = [&](int rank) {
-    return fmt::format("rank {} on {}", rank,
-                       across_->hosts.all[static_cast<std::size_t>(hosts[static_cast<std::size_t>(rank)])].name);
-  };
-  const auto waits = [&](const RankView& view) {
-    return fmt::format("{} has waited {:.1f} s {}", name_of(static_cast<std::size_t>(view.rank)),
-                       std::chrono::duration<double>(view.waited).count(), place_of(view, watch_.case_name));
-  };
+  if (process() > 0 && request_.world.local_process == 0) tell_all({kAwaited, awaited_lines(awaited)});
   const std::int64_t oldest = monotonic_ns() - std::chrono::nanoseconds(kPatienceWithOtherHosts).count();
   for (const auto& [rank, other] : awaited_elsewhere_) {
     if (other.told_ns > oldest) awaited.emplace(rank, other.peer);
   }
-  const auto has_far_peer = [&](const RankView& view) {
-    return awaited.contains(view.rank) && !is_here(awaited.at(view.rank));
-  };
-  const auto first = std::ranges::find_if(views, has_far_peer);
-  if (first == views.end()) return waits(views.front()) + " for a rank that is not known";
-  const int peer = awaited.at(first->rank);
-  int last = peer;
-  for (std::set<int> seen; awaited.contains(last) && seen.insert(last).second;) last = awaited.at(last);
-  if (awaited.contains(last) || is_here(last)) last = peer;  // they wait for each other
-  return fmt::format("{} is waited for, and no more is known of it here; {} for {}", name_of_far(last), waits(*first),
-                     last == peer ? "it" : name_of_far(peer));
 }
 
-void JoinedJob::take_awaited(const std::string& lines) {
-  std::istringstream words(lines);
-  for (int rank = 0, peer = 0; words >> rank >> peer;) {
-    const bool are_ranks = rank >= 0 && rank < ranks() && peer >= 0 && peer < ranks();
-    if (are_ranks) awaited_elsewhere_[rank] = {.peer = peer, .told_ns = monotonic_ns()};
-  }
+Status JoinedJob::take_awaited(std::string_view lines) {
+  TUTTI_ASSIGN_OR_RETURN(const auto awaited, awaited_from_lines(lines, ranks()));
+  for (const auto& [rank, peer] : awaited) awaited_elsewhere_[rank] = {.peer = peer, .told_ns = monotonic_ns()};
+  return {};
 }
 
 std::string JoinedJob::name_of(std::size_t process) const {

@@ -16,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -124,11 +125,13 @@ class JoinedJob {
   Status listen_to_all();
   [[nodiscard]] Status look_at_board();
   void note_stopped(const Blame& blame, std::span<const RankView> views);
-  /// Of a job on several hosts, whose board knows the ranks of this one. Nothing, while another host may know better.
-  [[nodiscard]] Status judge_own_host(std::vector<RankView> views, std::chrono::nanoseconds waited);
-  /// By the late ranks of this host and what other hosts have told of theirs, which rank holds all up.
-  [[nodiscard]] std::string find_far_culprit(std::span<const RankView> views, std::map<int, int> awaited) const;
-  void take_awaited(const std::string& lines);
+  /// Of a job on several hosts: where its ranks are. Nobody is awaited yet.
+  [[nodiscard]] HostsInView hosts_in_view() const;
+  /// Adds for whom the ranks of this host wait, which process 0 is told, and what other hosts have lately told.
+  void add_awaited(std::span<const RankView> views, std::span<const RankStanding> standings,
+                   std::map<int, int>& awaited);
+  /// Errors: those of awaited_from_lines.
+  Status take_awaited(std::string_view lines);
   void tell_all(const Frame& frame);
   [[nodiscard]] std::string name_of(std::size_t process) const;
   [[nodiscard]] Status under_name_of(std::size_t process, const Status& why) const;
@@ -145,7 +148,8 @@ class JoinedJob {
     /// The next frame, or nothing now. Errors: io.
     Result<std::optional<Frame>> next();
   };
-  Status hear(const Link& link, const Frame& frame);
+  /// The reason to end the job, if it has one.
+  Status hear(Link& link, const Frame& frame);
 
   JoinRequest request_;
   std::optional<MetAcross> across_;

@@ -3,12 +3,12 @@
 // explains enough, or once every rank said bye and is gone.
 #include "harness/launch/launch.h"
 
-#include <cstdlib>
 #include <poll.h>
 
 #include "harness/launch/control_name.h"
 #include "harness/launch/limits.h"
 #include "harness/launch/running_job.h"
+#include "impl/bootstrap/meeting.h"
 
 namespace tutti::harness::launch {
 namespace {
@@ -88,13 +88,12 @@ void RunningJob::on_frame(int rank, const Frame& frame) {
     member(rank).has_said_bye = true;
     if (all_said_bye()) last_bye_ = Clock::now();
   } else if (frame.type == "error") {
-    Finding finding;  // "<code> <message>", see RankLink::fail
-    const std::size_t space = std::min(frame.text.find(' '), frame.text.size());
-    const int code = std::atoi(frame.text.substr(0, space).c_str());
+    const Status why = error_from(frame.text);
+    Finding finding;
     finding.how = Ending::said_error;
     finding.rank = rank;
-    finding.code = code > 0 && code <= static_cast<int>(Code::refuted) ? static_cast<Code>(code) : Code::aborted;
-    finding.text = fmt::format("{}: {}", who(rank, 0), frame.text.substr(std::min(space + 1, frame.text.size())));
+    finding.code = why.code();
+    finding.text = fmt::format("{}: {}", who(rank, 0), why.message());
     // A rank that waited in vain may not know of the others.
     const bool has_report = finding.text.find('\n') != std::string::npos;
     if (finding.code == Code::timeout && !has_report) finding.text += rank_lines(views());

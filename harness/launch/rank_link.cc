@@ -243,7 +243,7 @@ Status RankLink::send(std::string_view type, std::string_view text) {
 Status RankLink::finish() { return send_any("bye", ""); }
 
 Status RankLink::fail(const Status& why) {
-  TUTTI_RETURN_IF_ERROR(send_any("error", fmt::format("{} {}", static_cast<int>(why.code()), why.message())));
+  TUTTI_RETURN_IF_ERROR(send_any("error", error_text(why)));
   constexpr std::chrono::milliseconds kPatience(1000);  // usually the launcher ends us within a tenth of that
   wait_readable(socket_.get(), kPatience);
   return Status();

@@ -2,7 +2,10 @@
 #include "harness/launch/watch.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include <fmt/chrono.h>
 #include <fmt/ranges.h>
@@ -43,6 +46,74 @@ std::string victims(std::span<const RankView> ranks, int culprit, const CaseName
   const std::string more = others > 0 ? fmt::format(" ({} more wait)", others) : "";
   return fmt::format("; rank {} has waited {:.1f} s {}{}", longest->rank, seconds(longest->waited),
                      place_of(*longest, case_name), more);
+}
+
+bool has_waited(std::span<const RankView> ranks, std::chrono::nanoseconds patience) {
+  return std::ranges::any_of(ranks, [&](const RankView& view) { return view.waited > patience + view.granted; });
+}
+
+// Of the ranks in view: nothing if none is late.
+std::optional<Blame> find_culprit(std::span<const RankView> ranks, std::chrono::nanoseconds timeout,
+                                  const CaseName& case_name) {
+  if (!has_waited(ranks, timeout)) return std::nullopt;
+  const auto guilty = std::min_element(
+      ranks.begin(), ranks.end(), [](const RankView& a, const RankView& b) { return innocence(a) < innocence(b); });
+  const auto is_as_guilty = [&](const RankView& view) {
+    return is_waiting(view) && view.operation == guilty->operation && !is_stopped(view) && !is_gone(view);
+  };
+  Blame blame;
+  if (ranks.size() > 1 && std::all_of(ranks.begin(), ranks.end(), is_as_guilty)) {
+    blame.text = fmt::format("all {} ranks hang {}, for {:.1f} s; none of them is stopped", ranks.size(),
+                             place_of(*guilty, case_name), seconds(guilty->waited));
+    return blame;
+  }
+  blame.rank = guilty->rank;
+  blame.how = is_stopped(*guilty) ? Ending::stopped : is_gone(*guilty) ? Ending::exited : Ending::hung;
+  const std::string state = is_gone(*guilty) ? "dead" : describe_state(guilty->state);
+  const std::string own_wait =
+      is_waiting(*guilty) ? fmt::format(" for {:.1f} s", seconds(guilty->waited)) : std::string();
+  blame.text = fmt::format("{} is {}, {}{}{}", name_of(*guilty), state, place_of(*guilty, case_name), own_wait,
+                           victims(ranks, guilty->rank, case_name));
+  return blame;
+}
+
+// It, or all ranks in view, may wait for a rank that is out of sight.
+bool is_hung_in_a_wait(const Blame& blame, std::span<const RankView> ranks) {
+  if (blame.rank < 0) return true;
+  const auto blamed = std::ranges::find(ranks, blame.rank, &RankView::rank);
+  return blame.how == Ending::hung && is_waiting(*blamed);
+}
+
+// The end of the chain of waits that begins with the rank of this host that has waited longest for one of another host.
+Blame find_far_culprit(std::span<const RankView> ranks, const HostsInView& hosts, const CaseName& case_name) {
+  const auto host_of = [&](int rank) { return hosts.host_of[static_cast<std::size_t>(rank)]; };
+  const auto is_here = [&](int rank) { return host_of(rank) == hosts.own_host; };
+  const auto name_of_far = [&](int rank) {
+    return fmt::format("rank {} on {}", rank, hosts.host_names[static_cast<std::size_t>(host_of(rank))]);
+  };
+  const auto waits = [&](const RankView& view) {
+    return fmt::format("{} has waited {:.1f} s {}", name_of(view), seconds(view.waited), place_of(view, case_name));
+  };
+  const auto has_far_peer = [&](const RankView& view) {
+    return hosts.awaited.contains(view.rank) && !is_here(hosts.awaited.at(view.rank));
+  };
+  // Who has waited longest stands before whatever came of it.
+  std::vector<RankView> sorted(ranks.begin(), ranks.end());
+  std::ranges::stable_sort(sorted, std::ranges::greater(), &RankView::waited);
+  Blame blame;
+  const auto first = std::ranges::find_if(sorted, has_far_peer);
+  if (first == sorted.end()) {
+    blame.text = waits(sorted.front()) + " for a rank that is not known";
+    return blame;
+  }
+  const int peer = hosts.awaited.at(first->rank);
+  int last = peer;
+  for (std::set<int> seen; hosts.awaited.contains(last) && seen.insert(last).second;) last = hosts.awaited.at(last);
+  if (hosts.awaited.contains(last) || is_here(last)) last = peer;  // they wait for each other
+  blame.rank = last;
+  blame.text = fmt::format("{} is waited for, and no more is known of it here; {} for {}", name_of_far(last),
+                           waits(*first), last == peer ? "it" : name_of_far(peer));
+  return blame;
 }
 
 }  // namespace
@@ -103,29 +174,14 @@ std::vector<RankView> view_ranks(const Board& board, std::span<const pid_t> pids
   return views;
 }
 
-std::optional<Blame> find_culprit(std::span<const RankView> ranks, std::chrono::nanoseconds timeout,
-                                  const CaseName& case_name) {
-  const auto is_late = [&](const RankView& view) { return view.waited > timeout + view.granted; };
-  if (std::none_of(ranks.begin(), ranks.end(), is_late)) return std::nullopt;
-  const auto guilty = std::min_element(
-      ranks.begin(), ranks.end(), [](const RankView& a, const RankView& b) { return innocence(a) < innocence(b); });
-  const auto is_as_guilty = [&](const RankView& view) {
-    return is_waiting(view) && view.operation == guilty->operation && !is_stopped(view) && !is_gone(view);
-  };
-  Blame blame;
-  if (ranks.size() > 1 && std::all_of(ranks.begin(), ranks.end(), is_as_guilty)) {
-    blame.text = fmt::format("all {} ranks hang {}, for {:.1f} s; none of them is stopped", ranks.size(),
-                             place_of(*guilty, case_name), seconds(guilty->waited));
-    return blame;
-  }
-  blame.rank = guilty->rank;
-  blame.how = is_stopped(*guilty) ? Ending::stopped : is_gone(*guilty) ? Ending::exited : Ending::hung;
-  const std::string state = is_gone(*guilty) ? "dead" : describe_state(guilty->state);
-  const std::string own_wait =
-      is_waiting(*guilty) ? fmt::format(" for {:.1f} s", seconds(guilty->waited)) : std::string();
-  blame.text = fmt::format("{} is {}, {}{}{}", name_of(*guilty), state, place_of(*guilty, case_name), own_wait,
-                           victims(ranks, guilty->rank, case_name));
-  return blame;
+std::optional<Blame> judge_hang(const HangScene& scene, const CaseName& case_name) {
+  std::optional<Blame> blame = find_culprit(scene.ranks, scene.patience, case_name);
+  if (!blame) return std::nullopt;
+  const bool sees_all = scene.hosts == nullptr;
+  const bool is_clear = sees_all ? blame->rank >= 0 : !is_hung_in_a_wait(*blame, scene.ranks);
+  if (is_clear) return blame;
+  if (!has_waited(scene.ranks, scene.patience + scene.more_patience)) return std::nullopt;
+  return sees_all ? std::move(blame) : find_far_culprit(scene.ranks, *scene.hosts, case_name);
 }
 
 }  // namespace tutti::harness::launch

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rank is to blame when a job stands still (find_culprit). A rank announces each operation on the board before it
-// enters. A rank whose announcement is pending for longer than the timeout is a victim or the culprit. The culprit is
+// Which rank is to blame when a job stands still (judge_hang). A rank announces each operation on the board before it
+// enters. A rank whose announcement is pending for longer than the patience is a victim or the culprit. The culprit is
 // the first of these: a rank that is stopped; a rank that is gone; the rank that has announced the fewest operations,
-// an idle one before one that waits.
+// an idle one before one that waits. If a process sees only the ranks of its own host and all of these wait, the
+// culprit is the rank of another host at the end of the chain of waits.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <sys/types.h>
+#include <vector>
 
 #include "harness/board/board.h"
 #include "harness/board/rank_standing.h"
@@ -34,19 +37,37 @@ struct RankView {
 
 struct Blame {
   Ending how = Ending::hung;  ///< or stopped; or exited, of a rank that is gone: another finding says why
-  int rank = -1;              ///< -1: all ranks stand in the same operation
+  int rank = -1;              ///< -1: all ranks stand in the same operation, or it is not known
   std::string text;
 };
 
 using CaseName = std::function<std::string(std::uint32_t)>;
 
+/// Where the ranks of a job are of which a process sees only those of its own host.
+struct HostsInView {
+  std::vector<int> host_of = {};             ///< [rank]
+  std::vector<std::string> host_names = {};  ///< [host]
+  int own_host = 0;
+  /// The rank that each late rank awaits: of this host, and what other hosts have lately reported.
+  std::map<int, int> awaited = {};
+};
+
+/// What a process knows of a job that may stand still.
+struct HangScene {
+  std::span<const RankView> ranks;    ///< that it sees
+  std::chrono::nanoseconds patience;  ///< with each announced operation, beyond what was granted to it
+  /// Beyond that, before the judge says that all ranks wait, or that a rank of another host is to blame. Within it
+  /// another process may find a better reason.
+  std::chrono::nanoseconds more_patience = {};
+  const HostsInView* hosts = nullptr;  ///< null: it sees all ranks
+};
+
 /// How long the oldest pending announcement on the board has been there, without what was granted to it.
 [[nodiscard]] std::chrono::nanoseconds longest_wait(const Board& board, std::int64_t now_ns);
 /// Views of all ranks; `pids` has one entry per rank.
 [[nodiscard]] std::vector<RankView> view_ranks(const Board& board, std::span<const pid_t> pids, std::int64_t now_ns);
-/// Nothing if no rank has waited for longer than `timeout` and what was granted to it.
-[[nodiscard]] std::optional<Blame> find_culprit(std::span<const RankView> ranks, std::chrono::nanoseconds timeout,
-                                                const CaseName& case_name);
+/// Who is to blame. Nothing if no rank that the scene shows is late, or if it is too early to say.
+[[nodiscard]] std::optional<Blame> judge_hang(const HangScene& scene, const CaseName& case_name);
 /// Where it is: "in operation 3 (...)", "idle after operation 3 (...)", "before its first operation".
 [[nodiscard]] std::string place_of(const RankView& view, const CaseName& case_name);
 /// A line for each rank, each after a line break, those to blame first, and no more lines than can be read. It says

@@ -154,10 +154,10 @@ void RunningJob::weigh_board() {
   const auto patience = members_.size() == 1 && job_.ranks > 1 ? job_.timeout + kOneProcessPatience : job_.timeout;
   if (longest_wait(*board_, monotonic_ns()) <= patience) return;
   const std::vector<RankView> all = views();
-  const auto blame = find_culprit(all, patience, [&](std::uint32_t index) { return listener_.case_name(index); });
+  HangScene scene{.ranks = all, .patience = patience};
+  if (children_.spans_hosts()) scene.more_patience = kAcrossPatience;
+  const auto blame = judge_hang(scene, [&](std::uint32_t index) { return listener_.case_name(index); });
   if (!blame) return;
-  if (blame->rank < 0 && children_.spans_hosts() && longest_wait(*board_, monotonic_ns()) <= patience + kAcrossPatience)
-    return;
   Finding finding;
   finding.how = blame->how;
   finding.rank = blame->rank;

@@ -238,7 +238,8 @@ Status error_from(const std::string& text) {
   const std::size_t space = std::min(text.find(' '), text.size());
   const int code = std::atoi(text.substr(0, space).c_str());
   const bool is_code = code > 0 && code <= static_cast<int>(Code::refuted);
-  return Status(is_code ? static_cast<Code>(code) : Code::aborted, text.substr(std::min(space + 1, text.size())));
+  if (!is_code) return Status(Code::aborted, text);
+  return Status(static_cast<Code>(code), text.substr(std::min(space + 1, text.size())));
 }
 
 }  // namespace tutti

@@ -2,10 +2,14 @@
 // What a host reports of its ranks: there and back, and each way in which it cannot be read.
 #include "harness/hosts/host_talk.h"
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "impl/bootstrap/meeting.h"
 
 namespace tutti::harness::hosts {
 namespace {
@@ -35,6 +39,42 @@ TEST(RankReports, ThatCannotBeReadAreErrors) {
   }
   EXPECT_EQ(reports_from_lines("0 0 0 0 0 S\n", 2).status().message(), "1 lines of ranks, and it has 2 ranks");
   EXPECT_EQ(reports_from_lines("", 1).status().message(), "0 lines of ranks, and it has 1 ranks");
+}
+
+TEST(RankEvents, HaveARankNumbersAndARest) {
+  const auto exit = event_from_text("exit", "3 17 256");
+  ASSERT_TRUE(exit.is_ok()) << exit.status().message();
+  EXPECT_EQ(exit.value().rank, 3);
+  EXPECT_EQ(exit.value().numbers, (std::vector{17, 256}));
+  const auto from = event_from_text("from", "3 row\n1 2");
+  ASSERT_TRUE(from.is_ok()) << from.status().message();
+  EXPECT_EQ(from.value().rank, 3);
+  EXPECT_EQ(from.value().rest, "row\n1 2");
+  EXPECT_EQ(event_from_text("garbage", "3 17 what it was").value().rest, "what it was");
+  EXPECT_EQ(event_from_text("up", "0 17").value().numbers, (std::vector{17}));
+  EXPECT_EQ(event_from_text("closed", "0").value().rank, 0);
+}
+
+TEST(RankEvents, ThatCannotBeReadAreErrors) {
+  using Words = std::pair<const char*, const char*>;
+  for (const auto& [type, text] :
+       {Words("up", "3"), Words("up", "3 "), Words("up", "3 x"), Words("up", "3 -1"), Words("up", "3 17 4"),
+        Words("from", "3"), Words("from", "x row\n"), Words("closed", ""), Words("closed", "-1"),
+        Words("closed", "3 4"), Words("closed", "3x"), Words("standing", "3"), Words("standing", "{}"),
+        Words("garbage", "3 17"), Words("exit", "3 17"), Words("exit", "3 17 x"), Words("exit", "3 17 99999999999")}) {
+    const auto read = event_from_text(type, text);
+    EXPECT_EQ(read.status().code(), Code::io) << type << " " << text;
+    EXPECT_THAT(read.status().message(), HasSubstr(std::string("'") + type + "' of a rank cannot be read: '"));
+  }
+  EXPECT_EQ(event_from_text("dance", "3").status().message(), "it sends 'dance', which is no message of a host");
+}
+
+TEST(Failures, KeepAllWordsIfTheyHaveNoCode) {
+  const Status back = error_from(error_text({Code::timeout, "too late"}));
+  EXPECT_EQ(back.code(), Code::timeout);
+  EXPECT_EQ(back.message(), "too late");
+  EXPECT_EQ(error_from("too late").code(), Code::aborted);
+  EXPECT_EQ(error_from("too late").message(), "too late");
 }
 
 }  // namespace

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <optional>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -38,22 +41,26 @@ RankView idle(int rank, std::uint64_t operation) {
   return view;
 }
 
+std::optional<Blame> judge(const std::vector<RankView>& ranks, std::chrono::nanoseconds patience) {
+  return judge_hang({.ranks = ranks, .patience = patience}, case_name);
+}
+
 TEST(Watch, NobodyIsToBlameWithinTheTimeout) {
-  EXPECT_FALSE(find_culprit(std::vector{waiting(0, 3, 2s), idle(1, 2)}, 2s, case_name).has_value());
-  EXPECT_FALSE(find_culprit(std::vector{idle(0, 3), idle(1, 2)}, 1ns, case_name).has_value());
+  EXPECT_FALSE(judge(std::vector{waiting(0, 3, 2s), idle(1, 2)}, 2s).has_value());
+  EXPECT_FALSE(judge(std::vector{idle(0, 3), idle(1, 2)}, 1ns).has_value());
 }
 
 TEST(Watch, NobodyIsToBlameWithinWhatWasGranted) {
   std::vector ranks = {waiting(0, 3, 4s), waiting(1, 3, 4s)};
   for (RankView& rank : ranks) rank.granted = 3s;
-  EXPECT_FALSE(find_culprit(ranks, 2s, case_name).has_value());
-  EXPECT_TRUE(find_culprit(ranks, 999ms, case_name).has_value());
+  EXPECT_FALSE(judge(ranks, 2s).has_value());
+  EXPECT_TRUE(judge(ranks, 999ms).has_value());
 }
 
 TEST(Watch, StoppedRankIsToBlameEvenIfAnotherIsFurtherBehind) {
   std::vector ranks = {waiting(0, 3, 3s), waiting(1, 3, 1s), idle(2, 1)};
   ranks[1].state = 'T';
-  const auto blame = find_culprit(ranks, 2s, case_name);
+  const auto blame = judge(ranks, 2s);
   ASSERT_TRUE(blame.has_value());
   EXPECT_EQ(blame->rank, 1);
   EXPECT_EQ(blame->how, Ending::stopped);
@@ -65,27 +72,114 @@ TEST(Watch, StoppedRankIsToBlameEvenIfAnotherIsFurtherBehind) {
 TEST(Watch, RankThatIsGoneIsToBlameButDoesNotHang) {
   std::vector ranks = {waiting(0, 2, 3s), waiting(1, 3, 3s)};
   ranks[1].state = 'Z';
-  EXPECT_EQ(find_culprit(ranks, 2s, case_name)->rank, 1);
-  EXPECT_EQ(find_culprit(ranks, 2s, case_name)->how, Ending::exited);
+  EXPECT_EQ(judge(ranks, 2s)->rank, 1);
+  EXPECT_EQ(judge(ranks, 2s)->how, Ending::exited);
 }
 
 TEST(Watch, RankWithFewestOperationsIsToBlame) {
-  const auto blame = find_culprit(std::vector{waiting(0, 9, 3s), waiting(1, 8, 3s), idle(2, 9)}, 2s, case_name);
+  const auto blame = judge(std::vector{waiting(0, 9, 3s), waiting(1, 8, 3s), idle(2, 9)}, 2s);
   EXPECT_EQ(blame->rank, 1);
   EXPECT_EQ(blame->how, Ending::hung);
 }
 
 TEST(Watch, IdleRankIsToBlameBeforeOneThatWaitsInTheSameOperation) {
-  const auto blame = find_culprit(std::vector{waiting(0, 9, 3s), idle(1, 9), waiting(2, 9, 4s)}, 2s, case_name);
+  const auto blame = judge(std::vector{waiting(0, 9, 3s), idle(1, 9), waiting(2, 9, 4s)}, 2s);
   EXPECT_EQ(blame->rank, 1);
   EXPECT_THAT(blame->text, AllOf(HasSubstr("idle after operation 9"), HasSubstr("rank 2 has waited 4.0 s"),
                                  HasSubstr("(1 more wait)")));
 }
 
 TEST(Watch, AllRanksInOneOperationHaveNoCulprit) {
-  const auto blame = find_culprit(std::vector{waiting(0, 9, 3s), waiting(1, 9, 3s)}, 2s, case_name);
+  const auto blame = judge(std::vector{waiting(0, 9, 3s), waiting(1, 9, 3s)}, 2s);
   EXPECT_EQ(blame->rank, -1);
   EXPECT_EQ(blame->how, Ending::hung);
+}
+
+TEST(Watch, AllRanksInOneOperationAreNamedOnlyAfterMorePatience) {
+  const std::vector ranks = {waiting(0, 9, 3s), waiting(1, 9, 3s)};
+  const auto after = [&](std::chrono::nanoseconds more) {
+    return judge_hang({.ranks = ranks, .patience = 2s, .more_patience = more}, case_name);
+  };
+  EXPECT_FALSE(after(1s).has_value());
+  ASSERT_TRUE(after(999ms).has_value());
+  EXPECT_EQ(after(999ms)->text, "all 2 ranks hang in operation 9 (case 4), for 3.0 s; none of them is stopped");
+  const std::vector behind = {waiting(0, 9, 3s), waiting(1, 8, 3s)};
+  EXPECT_EQ(judge_hang({.ranks = behind, .patience = 2s, .more_patience = 1h}, case_name)->rank, 1)
+      << "one that is behind needs no more patience";
+}
+
+/// Ranks 0 and 1 are on host a, 2 and 3 on b, 4 and 5 on c. This process is on a, and sees `ranks`.
+std::optional<Blame> judge_on_a(const std::vector<RankView>& ranks, std::map<int, int> awaited,
+                                std::chrono::nanoseconds more_patience = 1s) {
+  const HostsInView hosts{.host_of = {0, 0, 1, 1, 2, 2}, .host_names = {"a", "b", "c"}, .awaited = std::move(awaited)};
+  return judge_hang({.ranks = ranks, .patience = 2s, .more_patience = more_patience, .hosts = &hosts}, case_name);
+}
+
+TEST(HangOverHosts, OneOfThisHostThatDoesNotWaitIsToBlameAtOnce) {
+  std::vector ranks = {waiting(0, 3, 3s), waiting(1, 3, 1s)};
+  for (const auto& [state, how] : {std::pair('T', Ending::stopped), std::pair('Z', Ending::exited)}) {
+    ranks[1].state = state;
+    const auto blame = judge_on_a(ranks, {{0, 2}}, 1h);
+    ASSERT_TRUE(blame.has_value());
+    EXPECT_EQ(blame->rank, 1);
+    EXPECT_EQ(blame->how, how);
+  }
+  EXPECT_EQ(judge_on_a({waiting(0, 3, 3s), idle(1, 2)}, {{0, 2}}, 1h)->rank, 1);
+}
+
+TEST(HangOverHosts, OneOfAnotherHostIsToBlameAfterMorePatience) {
+  const std::vector ranks = {waiting(0, 3, 3s), waiting(1, 3, 4s)};
+  EXPECT_FALSE(judge_on_a(ranks, {{0, 3}, {1, 0}}, 2s).has_value());
+  const auto blame = judge_on_a(ranks, {{0, 3}, {1, 0}});
+  ASSERT_TRUE(blame.has_value());
+  EXPECT_EQ(blame->rank, 3);
+  EXPECT_EQ(blame->how, Ending::hung);
+  EXPECT_EQ(blame->text,
+            "rank 3 on b is waited for, and no more is known of it here; rank 0 (pid 100) has waited 3.0 s in "
+            "operation 3 (case 4) for it");
+}
+
+TEST(HangOverHosts, OneThatIsBehindMayWaitForAnotherHost) {
+  EXPECT_EQ(judge_on_a({waiting(0, 3, 4s), waiting(1, 2, 4s)}, {{0, 1}, {1, 5}})->rank, 5);
+  EXPECT_EQ(judge_on_a({waiting(0, 3, 4s)}, {{0, 5}})->rank, 5) << "it is the only one of its host";
+}
+
+TEST(HangOverHosts, WhoHasWaitedLongestForAnotherHostIsHeard) {
+  EXPECT_EQ(judge_on_a({waiting(0, 3, 4s), waiting(1, 3, 5s)}, {{0, 2}, {1, 4}})->rank, 4);
+}
+
+TEST(HangOverHosts, TheEndOfTheChainOfWaitsIsToBlame) {
+  const auto blame = judge_on_a({waiting(0, 3, 4s), waiting(1, 3, 4s)}, {{0, 2}, {1, 0}, {2, 3}, {3, 5}});
+  ASSERT_TRUE(blame.has_value());
+  EXPECT_EQ(blame->rank, 5);
+  EXPECT_EQ(blame->text,
+            "rank 5 on c is waited for, and no more is known of it here; rank 0 (pid 100) has waited 4.0 s in "
+            "operation 3 (case 4) for rank 2 on b");
+}
+
+TEST(HangOverHosts, OfACycleTheNextIsNamed) {
+  const std::vector ranks = {waiting(0, 3, 4s), waiting(1, 3, 4s)};
+  EXPECT_EQ(judge_on_a(ranks, {{0, 2}, {2, 4}, {4, 2}})->rank, 2) << "without this host";
+  EXPECT_EQ(judge_on_a(ranks, {{0, 2}, {2, 4}, {4, 0}})->rank, 2) << "over this host";
+  EXPECT_EQ(judge_on_a(ranks, {{0, 2}, {2, 1}})->rank, 2)
+      << "which ends here with one that has not said for whom it waits";
+}
+
+TEST(HangOverHosts, NobodyIsNamedIfNoWaitLeavesTheHost) {
+  const std::vector ranks = {waiting(0, 3, 4s), waiting(1, 3, 5s)};
+  for (const auto& awaited : {std::map<int, int>(), std::map<int, int>{{0, 1}, {1, 0}}}) {
+    const auto blame = judge_on_a(ranks, awaited);
+    ASSERT_TRUE(blame.has_value());
+    EXPECT_EQ(blame->rank, -1);
+    EXPECT_EQ(blame->text, "rank 1 (pid 101) has waited 5.0 s in operation 3 (case 4) for a rank that is not known");
+  }
+}
+
+TEST(HangOverHosts, NobodyIsToBlameWithinThePatience) {
+  EXPECT_FALSE(judge_on_a({waiting(0, 3, 2s), waiting(1, 3, 1s)}, {{0, 2}}, 0s).has_value());
+  std::vector granted = {waiting(0, 3, 9s)};
+  granted[0].granted = 7s;
+  EXPECT_FALSE(judge_on_a(granted, {{0, 2}}, 0s).has_value());
 }
 
 TEST(Watch, EveryRankHasALineThoseToBlameFirst) {

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// A host process in a thread; the test plays its launcher, and the one rank that comes to it.
+#include "harness/hosts/host_process.h"
+
+#include <atomic>
+#include <thread>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "impl/bootstrap/control.h"
+#include "impl/bootstrap/meeting.h"
+#include "suites/unit/harness/hosts/host_double.h"
+
+namespace tutti::harness::hosts {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::vector<RankStanding> no_standings(const std::string& /*payload*/, int /*host*/, int /*domain_fd*/) { return {}; }
+
+class HostProcessPlayed : public testing::Test {
+ protected:
+  HostProcessPlayed() : control_(tcp_name()), ranks_(listen_at(control_, 4).value()) {}
+  ~HostProcessPlayed() override { join(); }
+  HostProcessPlayed(const HostProcessPlayed&) = delete;
+  HostProcessPlayed& operator=(const HostProcessPlayed&) = delete;
+
+  static std::string tcp_name() {
+    static std::atomic<int> number{0};
+    return fmt::format("tutti-host-process-test-{}-{}", ::getpid(), number.fetch_add(1));
+  }
+
+  /// Not open if it does not come.
+  FrameStream start(const std::string& key_of_launcher) {
+    const Invitation invitation{.key = key_,
+                                .address = listener_.address,
+                                .host = 1,
+                                .interface = "127.0.0.1",
+                                .control = control_,
+                                .control_socket = ranks_.get()};
+    thread_ = std::thread([this, invitation] {
+      result_ = serve_as_host_process(invitation, "a build", no_standings,
+                                      [this](std::string_view what) { lost_ = std::string(what); });
+    });
+    return let_host_in(listener_.socket.get(), key_of_launcher);
+  }
+
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+  const std::string key_ = tcp::to_text(tcp::draw_secret().value());
+  const tcp::Listener listener_ = tcp::listen_on("127.0.0.1").value();
+  const std::string control_;
+  const Descriptor ranks_;
+  std::thread thread_;
+  Status result_;
+  std::string lost_;
+};
+
+TEST_F(HostProcessPlayed, HandsOnWhatItsRankSaysAndEnds) {
+  FrameStream launcher = start(key_);
+  ASSERT_TRUE(launcher.is_open());
+  const auto hello = hello_from_json(next_of(launcher, "hello").value_or(""));
+  ASSERT_TRUE(hello.is_ok()) << hello.status().message();
+  EXPECT_EQ(hello.value().build, "a build");
+  EXPECT_EQ(hello.value().interface, "127.0.0.1");
+  EXPECT_EQ(hello.value().exchange_address, "") << "it is not the first host";
+  launcher.send({"payload", "what to do"});
+  launcher.send({"job", to_json(HostJob{.ranks = 2,
+                                        .first = 1,
+                                        .here = 1,
+                                        .started = 0,
+                                        .arguments = "",
+                                        .timeout_ns = 60'000'000'000,
+                                        .place = {.interface = "127.0.0.1"}})});
+  ASSERT_TRUE(next_of(launcher, "awaits").has_value());
+
+  auto rank = connect_to(std::string_view(control_), std::chrono::seconds(5));
+  ASSERT_TRUE(rank.is_ok()) << rank.status().message();
+  ASSERT_TRUE(send_frame(rank.value().get(), {"hello", "1"}).is_ok());
+  EXPECT_EQ(next_of(launcher, "up"), fmt::format("1 {}", ::getpid()));
+  FrameReader reader;
+  std::vector<Descriptor> given;
+  const auto welcome = receive_frame(rank.value().get(), reader, given);
+  ASSERT_TRUE(welcome.is_ok()) << welcome.status().message();
+  EXPECT_EQ(welcome.value().type, "welcome");
+  EXPECT_EQ(given.size(), 2U) << "payload and board";
+  ASSERT_TRUE(send_frame(rank.value().get(), {"row", "1 2\n3"}).is_ok());
+  EXPECT_EQ(next_of(launcher, "from"), "1 row\n1 2\n3");
+  EXPECT_THAT(next_of(launcher, "status").value_or(""), StartsWith("0 0 0 0 0 "));
+  ASSERT_TRUE(send_frame(rank.value().get(), {"bye", ""}).is_ok());
+  EXPECT_EQ(next_of(launcher, "from"), "1 bye\n");
+  rank.value().close();
+  EXPECT_EQ(next_of(launcher, "closed"), "1");
+  EXPECT_EQ(next_of(launcher, "exit"), fmt::format("1 {} 0", ::getpid()));
+  launcher.send({"end", ""});
+  EXPECT_TRUE(next_of(launcher, "ended").has_value());
+  join();
+  EXPECT_TRUE(result_.is_ok()) << result_.message();
+  EXPECT_EQ(lost_, "");
+}
+
+TEST_F(HostProcessPlayed, RefusesALauncherWithAnotherKey) {
+  EXPECT_FALSE(start(tcp::to_text(tcp::draw_secret().value())).is_open());
+  join();
+  EXPECT_THAT(result_.message(), HasSubstr("did not show that it is of this job"));
+}
+
+TEST_F(HostProcessPlayed, SaysWhyItEndsIfItCannotReadItsLauncher) {
+  FrameStream launcher = start(key_);
+  ASSERT_TRUE(launcher.is_open());
+  launcher.send({"dance", ""});
+  const Status said = error_from(next_of(launcher, "failed").value_or(""));
+  EXPECT_EQ(said.code(), Code::io);
+  EXPECT_EQ(said.message(), "the launcher sends 'dance', which is no message of a launcher");
+  join();
+  EXPECT_EQ(result_.message(), said.message());
+}
+
+TEST_F(HostProcessPlayed, SaysWhatOfItsJobCannotBeRead) {
+  FrameStream launcher = start(key_);
+  ASSERT_TRUE(launcher.is_open());
+  launcher.send({"job", "{}"});
+  EXPECT_THAT(next_of(launcher, "failed").value_or(""), HasSubstr("the job that the launcher gives cannot be read"));
+  launcher.send({"end", ""});
+  EXPECT_TRUE(next_of(launcher, "ended").has_value());
+}
+
+TEST_F(HostProcessPlayed, EndsWithItsLauncher) {
+  FrameStream launcher = start(key_);
+  ASSERT_TRUE(launcher.is_open());
+  launcher.close();
+  join();
+  EXPECT_EQ(result_.message(), "the launcher is gone");
+  EXPECT_EQ(lost_, "is gone");
+}
+
+}  // namespace
+}  // namespace tutti::harness::hosts

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the launcher makes of the messages of its hosts. The agent notes the invitation, and the test plays the host.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/board/segment.h"
+#include "harness/hosts/hosts_starter.h"
+#include "suites/unit/harness/hosts/host_double.h"
+
+namespace tutti::harness::hosts {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+struct Heard : Connections::Events {
+  void on_hello(int rank, pid_t pid) override { said += fmt::format("hello {} {}; ", rank, pid); }
+  void on_frame(int rank, const Frame& frame) override {
+    said += fmt::format("{} {} {}; ", rank, frame.type, frame.text);
+  }
+  void on_closed(int rank) override { said += fmt::format("closed {}; ", rank); }
+  void on_garbage(int rank, pid_t pid, const std::string& what) override {
+    said += fmt::format("garbage {} {} {}; ", rank, pid, what);
+  }
+  void on_unfit(const Status& why) override { said += fmt::format("unfit {}; ", why.message()); }
+  void on_lost_host(int first_rank, const Status& why) override { lost[first_rank] = why.message(); }
+  void on_hosts(const std::vector<HostInfo>& all) override { said += fmt::format("{} hosts; ", all.size()); }
+
+  std::string said;
+  std::map<int, std::string> lost;  ///< by first rank
+};
+
+class HostPlayed : public testing::Test {
+ protected:
+  HostPlayed() {
+    std::string name = testing::TempDir() + "tutti-played-XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+    std::ofstream(folder_ / "agent") << "#!/bin/sh\nexec cat > " << (folder_ / "invitation").string() << "\n";
+    std::filesystem::permissions(folder_ / "agent", std::filesystem::perms::owner_all);
+    across_ = {.hosts = {{.name = "away", .ranks = 2, .domain_bytes = 0}},
+               .agent = (folder_ / "agent").string(),
+               .interface = "127.0.0.1",
+               .build = "a build"};
+    job_.ranks = 2;
+    job_.payload = "what to do";
+    job_.program = "/no/program";
+  }
+  ~HostPlayed() override {
+    stream_.close();
+    starter_.end();
+    std::filesystem::remove_all(folder_);
+  }
+  HostPlayed(const HostPlayed&) = delete;
+  HostPlayed& operator=(const HostPlayed&) = delete;
+
+  /// What its agent is told on stdin.
+  Invitation start() {
+    const Status started = starter_.start(job_, "a control name", "", STDERR_FILENO);
+    EXPECT_TRUE(started.is_ok()) << started.message();
+    std::string line;
+    const auto is_there = [&] {
+      std::ifstream file(folder_ / "invitation");
+      return std::getline(file, line) && !file.eof();
+    };
+    EXPECT_TRUE(nap_until(kPlayed, is_there));
+    const auto invitation = invitation_from(line);
+    EXPECT_TRUE(invitation.is_ok()) << invitation.status().message();
+    return invitation.is_ok() ? invitation.value() : Invitation();
+  }
+  void come(const Invitation& invitation) {
+    stream_ = come_as_host(invitation.address, invitation.key, 0, [this] { step(); });
+    EXPECT_TRUE(stream_.is_open());
+  }
+  void step() {
+    starter_.reap();
+    starter_.service(heard_, board_);
+  }
+  bool step_until(const std::function<bool()>& is_over) {
+    const auto look = [&] {
+      step();
+      stream_.go_on();
+      return is_over();
+    };
+    return nap_until(kPlayed, look);
+  }
+  static std::string hello(const std::string& build) {
+    return to_json(HostHello{.build = build, .name = "its name", .kernel = "k", .description = "{}"});
+  }
+
+  std::filesystem::path folder_;
+  JobAcross across_;
+  Job job_;
+  Descriptor segment_ = make_segment("tutti-board", Board::bytes(2)).value();
+  Mapping memory_ = Mapping::map(segment_.get(), Board::bytes(2)).value();
+  Board board_{memory_.data(), 2};
+  Heard heard_;
+  HostsStarter starter_{across_};
+  FrameStream stream_;
+};
+
+TEST_F(HostPlayed, GetsTheJobAndReportsItsRanks) {
+  come(start());
+  stream_.send({"hello", hello("a build")});
+  const auto go_on = [this] { step(); };
+  EXPECT_EQ(next_of(stream_, "payload", go_on), "what to do");
+  const auto job = job_from_json(next_of(stream_, "job", go_on).value_or(""));
+  ASSERT_TRUE(job.is_ok()) << job.status().message();
+  EXPECT_EQ(job.value().here, 2);
+  EXPECT_EQ(job.value().started, 2);
+  stream_.send({"awaits", ""});
+  stream_.send({"up", "1 17"});
+  stream_.send({"from", "1 row\n1 2\n3"});
+  stream_.send({"status", to_lines(std::vector<RankReport>{{}, {.waited_ns = 5, .operation = 9, .state = 'T'}})});
+  stream_.send({"garbage", "0 16 no message"});
+  stream_.send({"standing", "1 " + to_json(RankStanding{.text = "it waits"})});
+  stream_.send({"closed", "1"});
+  stream_.send({"exit", "0 16 0"});
+  EXPECT_FALSE(starter_.have_all_exited());
+  ASSERT_TRUE(step_until([&] { return starter_.all()[0].wait_status.has_value(); }));
+  EXPECT_EQ(heard_.said, "1 hosts; hello 1 17; 1 row 1 2\n3; garbage 0 16 no message; closed 1; ");
+  EXPECT_EQ(starter_.state_of(0), 'X');
+  EXPECT_EQ(starter_.state_of(1), 'T');
+  EXPECT_EQ(board_.status(1).operation.load(), 9U);
+  ASSERT_EQ(starter_.standings().size(), 2U);
+  EXPECT_EQ(starter_.standings()[1].text, "it waits");
+  stream_.send({"exit", "1 17 256"});
+  EXPECT_TRUE(step_until([&] { return starter_.have_all_exited(); }));
+  EXPECT_EQ(starter_.all()[1].wait_status, 256);
+  EXPECT_TRUE(heard_.lost.empty());
+}
+
+/// A message that ends the job, and what the error says behind the host's name.
+struct BadMessage {
+  const char* type;
+  const char* text;
+  const char* error;
+};
+
+class BadMessages : public HostPlayed, public testing::WithParamInterface<BadMessage> {};
+
+TEST_P(BadMessages, AreErrorsThatNameTheHost) {
+  come(start());
+  stream_.send({GetParam().type, GetParam().text});
+  ASSERT_TRUE(step_until([&] { return !heard_.lost.empty(); }));
+  EXPECT_EQ(heard_.lost.begin()->first, 0);
+  EXPECT_THAT(heard_.lost.begin()->second,
+              testing::StartsWith(fmt::format("host away (ranks 0 to 1) is lost: {}", GetParam().error)));
+  EXPECT_EQ(heard_.said, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, BadMessages,
+                         testing::Values(BadMessage{"dance", "", "it sends 'dance', which is no message of a host"},
+                                         BadMessage{"hello", "{}", "what a host says of itself cannot be read"},
+                                         BadMessage{"up", "2 17", "it speaks of rank 2, which it has not"},
+                                         BadMessage{"up", "1", "'up' of a rank cannot be read: '1'"},
+                                         BadMessage{"exit", "1 17 x", "'exit' of a rank cannot be read: '1 17 x'"},
+                                         BadMessage{"from", "1 row", "what rank 1 says has no type: 'row'"},
+                                         BadMessage{"standing", "1 []", "where a rank stands"},
+                                         BadMessage{"status", "0 0 0 0 0 S\n", "1 lines of ranks, and it has 2 ranks"},
+                                         BadMessage{"failed", "no room", "no room"}));
+
+TEST_F(HostPlayed, OfAnotherBuildIsRefused) {
+  come(start());
+  stream_.send({"hello", hello("another")});
+  ASSERT_TRUE(step_until([&] { return !heard_.lost.empty(); }));
+  EXPECT_THAT(heard_.lost[0], HasSubstr("its build is 'another', and this one is 'a build'"));
+}
+
+TEST_F(HostPlayed, WithAnotherKeyIsNotLetIn) {
+  const Invitation invitation = start();
+  EXPECT_FALSE(
+      come_as_host(invitation.address, tcp::to_text(tcp::draw_secret().value()), 0, [this] { step(); }).is_open());
+  come(invitation);
+  EXPECT_TRUE(heard_.lost.empty());
+}
+
+TEST_F(HostPlayed, ThatSaysNothingHasNotCome) {
+  job_.connect_timeout = 600ms;
+  const Invitation invitation = start();
+  const auto silent = tcp::connect_to(invitation.address);
+  ASSERT_TRUE(step_until([&] { return !heard_.lost.empty(); }));
+  EXPECT_THAT(heard_.lost[0], HasSubstr("host away (ranks 0 to 1) has not come to " + invitation.address));
+}
+
+TEST_F(HostPlayed, WhoseConnectionEndsIsLost) {
+  come(start());
+  stream_.close();
+  ASSERT_TRUE(step_until([&] { return !heard_.lost.empty(); }));
+  EXPECT_THAT(heard_.lost[0], HasSubstr("its connection has ended"));
+}
+
+}  // namespace
+}  // namespace tutti::harness::hosts
