@@ -56,6 +56,7 @@ std::vector<P> rows_of(const GroupWork& work, const Tensor& tensor, void* addres
 
 ProcessGroup::Pointer ProcessGroup::start(const WorkPointer& work, milliseconds timeout,
                                           std::vector<CallOfLists> calls) {
+  for (const CallOfLists& call : calls) record(*work, call);
   auto next = [calls = std::move(calls)](Communicator& communicator, std::vector<tutti::Work>& works) -> Result<bool> {
     for (const CallOfLists& call : calls) {
       TUTTI_ASSIGN_OR_RETURN(tutti::Work posted, post(communicator, call));

@@ -28,6 +28,10 @@ PYBIND11_MODULE(tutti_torch, module) {
       "create", &create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout"),
       py::arg("name") = "tutti", py::call_guard<py::gil_scoped_release>(),
       "A process group of all ranks that share the store. `name` begins its messages, and what the profiler shows.");
+  module.def(
+      "step", [](const std::string& name) { tutti::bindings::Recorder::of_process().begin_step(name); },
+      py::arg("name") = "",
+      "With TUTTI_TORCH_RECORD: the calls from now on are of another step, of that name or of its number.");
   module.attr("torch_version") = TORCH_VERSION;
   // Registered twice, torch complains, as where a module is loaded anew.
   if (py::hasattr(backend, "TUTTI")) return;

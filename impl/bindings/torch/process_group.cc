@@ -23,7 +23,8 @@ ProcessGroup::ProcessGroup(const StorePointer& store, int rank, int size, millis
       name_(std::move(name)),
       timeout_(timeout),
       store_(store),
-      world_(meet(store, rank, size, timeout)) {
+      world_(meet(store, rank, size, timeout)),
+      recorder_(Recorder::of_process().for_group(rank)) {
 #if TORCH_VERSION_MAJOR < 2
   init();
 #endif
@@ -41,11 +42,13 @@ WorkPointer ProcessGroup::begin_message(c10d::OpType type, std::string_view call
 }
 
 ProcessGroup::Pointer ProcessGroup::start(const WorkPointer& work, milliseconds timeout, const Call& call) {
+  record(*work, call);
   return start(work, {.timeout = own_timeout(timeout)},
                [&](embed::OperationOptions options) { return world_->post(call, std::move(options)); });
 }
 
 ProcessGroup::Pointer ProcessGroup::start(const WorkPointer& work, milliseconds timeout, std::vector<Call> calls) {
+  for (const Call& call : calls) record(*work, call);
   auto next = [calls = std::move(calls)](Communicator& communicator, std::vector<tutti::Work>& works) -> Result<bool> {
     for (const Call& call : calls) {
       TUTTI_ASSIGN_OR_RETURN(tutti::Work posted,

@@ -11,6 +11,7 @@
 
 #include "impl/bindings/torch/lists.h"
 #include "impl/bindings/torch/meeting.h"
+#include "impl/bindings/torch/record.h"
 #include "impl/bindings/torch/torch.h"
 #include "impl/bindings/torch/work.h"
 #include "impl/embed/world.h"
@@ -79,6 +80,13 @@ class ProcessGroup final : public GroupBase {
   Pointer start(const WorkPointer& work, milliseconds timeout, const Call& call);
   Pointer start(const WorkPointer& work, milliseconds timeout, std::vector<Call> calls);
   Pointer start(const WorkPointer& work, milliseconds timeout, std::vector<CallOfLists> calls);
+  /// Before `call` is posted.
+  template <class AnyCall>
+  void record(GroupWork& work, const AnyCall& call) {
+    if (recorder_ == nullptr) return;
+    work.recorder = recorder_;
+    recorder_->note(call, size_);
+  }
   [[nodiscard]] Call reduction(GroupWork& work, Collective collective, const c10d::ReduceOp& op, const Tensor& like);
   [[nodiscard]] Call all_gather_call(GroupWork& work, const Tensor& output, const Tensor& input);
   [[nodiscard]] Call reduce_scatter_call(GroupWork& work, const c10d::ReduceOp& op, const Tensor& output,
@@ -94,6 +102,7 @@ class ProcessGroup final : public GroupBase {
   const milliseconds timeout_;
   const StorePointer store_;
   const std::shared_ptr<embed::World> world_;
+  Recorder* const recorder_;  // null: the calls of this group are not recorded
   std::atomic<std::uint64_t> collectives_{0};
   std::uint64_t monitored_barriers_ = 0;
 #if TORCH_VERSION_MAJOR >= 2
