@@ -40,11 +40,21 @@ void invitation(std::string_view text) {
   TUTTI_ASSERT(to_line(harness::hosts::invitation_from(again).value()) == again, "it is printed as {}", again);
 }
 
-void failure(std::string_view words) {
-  const Status status = harness::hosts::failure_from_words(words);
-  TUTTI_ASSERT(!status.is_ok(), "a failure that is none");
-  const std::string again = harness::hosts::to_words(status);
-  TUTTI_ASSERT(harness::hosts::to_words(harness::hosts::failure_from_words(again)) == again, "as {}", again);
+/// What a host reports of its ranks.
+void reports(std::string_view lines) {
+  const auto ranks = static_cast<int>(std::ranges::count(lines, '\n'));
+  const auto read = harness::hosts::reports_from_lines(lines, ranks);
+  if (!read.is_ok()) return check_message(read.status());
+  const std::string again = to_lines(read.value());
+  TUTTI_ASSERT(harness::hosts::reports_from_lines(again, ranks).value() == read.value(), "as {}", again);
+}
+
+/// What a host forwards of a rank.
+void event(std::string_view text) {
+  for (const char* const type : {"up", "from", "closed", "standing", "garbage", "exit"}) {
+    const auto read = harness::hosts::event_from_text(type, text);
+    if (!read.is_ok()) check_message(read.status());
+  }
 }
 
 /// The last words of a rank, or of a process of a meeting.
@@ -79,7 +89,9 @@ constexpr std::array kKinds{
     Kind{"invitation", invitation},
     Kind{"hello", there_and_back_as_json<harness::hosts::HostHello, harness::hosts::hello_from_json>},
     Kind{"job", there_and_back_as_json<harness::hosts::HostJob, harness::hosts::job_from_json>},
-    Kind{"failed", failure},
+    Kind{"failed", last_words},
+    Kind{"reports", reports},
+    Kind{"event", event},
     Kind{"standing", there_and_back_as_json<harness::board::RankStanding, harness::board::standing_from_json>},
     Kind{"across", there_and_back_as_json<harness::board::AcrossPlace, harness::board::across_from_json>},
     Kind{"progress", there_and_back_as_json<harness::SoakProgress, harness::soak_progress_from_json>},
