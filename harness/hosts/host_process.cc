@@ -202,7 +202,7 @@ class HostProcess : private Connections::Events {
     for (;;) {
       auto frame = stream_.next();
       if (!frame.is_ok()) {
-        garbled_ = {frame.status().code(), "the launcher: " + frame.status().message()};
+        garbled_ = frame.status();
         return;
       }
       if (!frame.value()) return;
