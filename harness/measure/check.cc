@@ -22,8 +22,10 @@ constexpr int kBarrierRounds = 12;
 // Elements of a block that has an operation on special values: enough for all kinds of them, and no more than it takes.
 constexpr Count kLeastSpecial = 256;
 constexpr Count kMostSpecial = 4096;
-/// How late the late rank of a barrier is: far longer than a barrier takes where every rank has a core.
+/// How late the late rank of a barrier is: far longer than a barrier takes if every rank has a core. If ranks share cores
+/// it is longer than a turn of the run queue, for which a rank that leaves too early may have to wait.
 constexpr std::int64_t kLateNs = 200'000;
+constexpr std::int64_t kLateOnSharedCoresNs = 5'000'000;
 
 /// How long an operation is watched once it is complete.
 constexpr std::int64_t kWatchNs = 100'000;
@@ -126,11 +128,12 @@ Result<Damage> check_barrier_rule(Host& host, Variant& variant, const Sight& sig
   Damage damage;
   RankTimes times;
   TUTTI_RETURN_IF_ERROR(host.compare_clocks());
+  const std::int64_t late_ns = host.yields() && host.count() > 1 ? kLateOnSharedCoresNs : kLateNs;
   for (int round = 0; round < kBarrierRounds; ++round) {
     const int late = round % host.job_ranks();
     variant.announce();
     TUTTI_RETURN_IF_ERROR(host.start_together().status());
-    TUTTI_RETURN_IF_ERROR(variant.run(times, late, kLateNs));
+    TUTTI_RETURN_IF_ERROR(variant.run(times, late, late_ns));
     host.settle();
     TUTTI_ASSIGN_OR_RETURN(
         const std::vector<BarrierTimes> all,
