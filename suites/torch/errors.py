@@ -42,14 +42,18 @@ def killed_busy(rank, x):
         dist.all_reduce(long)
 
 
+def train(signalled, number):
+    """DDP, whose autograd thread waits for futures. In the fifth step a rank that is `signalled` gets signal `number`."""
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
+    for step in range(100_000):
+        if signalled and step == 5:
+            os.kill(os.getpid(), number)
+        model(torch.ones(4, 64)).sum().backward()
+
+
 @case
 def killed_training(rank, x):
-    """Under DDP, whose autograd thread waits for futures."""
-    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
-    for step in range(1000):
-        if rank == 1 and step == 5:
-            os.kill(os.getpid(), signal.SIGKILL)
-        model(torch.ones(4, 64)).sum().backward()
+    train(rank == 1, signal.SIGKILL)
 
 
 @case
@@ -62,11 +66,7 @@ def stopped(rank, x):
 
 @case
 def stopped_training(rank, x):
-    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
-    for step in range(100_000):
-        if rank == 1 and step == 5:
-            os.kill(os.getpid(), signal.SIGSTOP)
-        model(torch.ones(4, 64)).sum().backward()
+    train(rank == 1, signal.SIGSTOP)
 
 
 @case

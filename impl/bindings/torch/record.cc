@@ -20,23 +20,6 @@ namespace {
 
 constexpr double kMostGap = 60e6;  // us, of a trace
 
-Collective plain_form(Collective collective) {
-  switch (collective) {
-    case Collective::all_gather_v:
-      return Collective::all_gather;
-    case Collective::all_to_all_v:
-      return Collective::all_to_all;
-    case Collective::gather_v:
-      return Collective::gather;
-    case Collective::reduce_scatter_v:
-      return Collective::reduce_scatter;
-    case Collective::scatter_v:
-      return Collective::scatter;
-    default:
-      return collective;
-  }
-}
-
 }  // namespace
 
 Recorder& Recorder::of_process() {
@@ -73,7 +56,7 @@ void Recorder::note(const CallOfLists& call, int ranks) {
   }
   Call plain = call.call;
   if (std::adjacent_find(bytes.begin(), bytes.end(), std::not_equal_to<>()) == bytes.end()) {
-    plain.collective = plain_form(plain.collective);
+    plain.collective = base_of(plain.collective);
     plain.count = bytes.empty() ? 0 : bytes.front() / element;
     note(plain, ranks);
   } else {
