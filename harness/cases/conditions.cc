@@ -169,10 +169,7 @@ const std::array kConditions{
             [](Conditions& values, std::string_view text) {
               return store(parse_number(text, "a number of calls while computing", 1, 10'000), values.overlap_calls);
             },
-        .text =
-            [](const Conditions& values) {
-              return unusual_text(fmt::to_string(values.overlap_calls), values.overlap_calls == kUsual.overlap_calls);
-            },
+        .text = [](const Conditions& values) { return unusual_number(values.overlap_calls, kUsual.overlap_calls); },
         .column = {.name = "overlap_calls",
                    .type = ConditionColumn::Type::integer,
                    .description = "calls that test the operation while its ranks compute, of time_overlapped_called",
@@ -236,10 +233,7 @@ const std::array kConditions{
             [](Conditions& values, std::string_view text) {
               return store(parse_number<std::int64_t>(text, "a number of samples", 1, 1'000'000), values.iterations);
             },
-        .text =
-            [](const Conditions& values) {
-              return unusual_text(fmt::to_string(values.iterations), values.iterations == kUsual.iterations);
-            }},
+        .text = [](const Conditions& values) { return unusual_number(values.iterations, kUsual.iterations); }},
     Condition{.option = "--over-ranks",
               .help = "shows below each row what the fastest rank took, the mean over the ranks and the slowest, "
                       "medians of the samples; JSON and CSV have them then too",

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "harness/floors.h"
 #include "impl/types/names.h"
 #include "impl/types/status.h"
@@ -20,6 +22,12 @@ template <class Parsed, class Target>
 Status store(Result<Parsed> parsed, Target& target) {
   TUTTI_ASSIGN_OR_RETURN(target, std::move(parsed));
   return {};
+}
+
+/// As text; empty if it is the usual one.
+template <class Number>
+[[nodiscard]] std::string unusual_number(Number number, Number usual) {
+  return number == usual ? std::string() : fmt::to_string(number);
 }
 
 template <class Kind>

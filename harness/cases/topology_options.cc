@@ -19,9 +19,6 @@ constexpr std::array kBinds{Named{Bind::core, "core"}, Named{Bind::numa, "numa"}
 
 const TopologyOptions kUsualTopology;
 
-/// Empty if it is the usual one.
-std::string number_text(int number, int usual) { return number == usual ? std::string() : fmt::to_string(number); }
-
 /// Every device has a rank.
 Status check_gpus(const Conditions& values, const Beside& beside) {
   if (beside.ranks_on == RanksOn::own_device && values.topology.gpus != 1) {
@@ -74,23 +71,23 @@ const std::array kTopologyOptions{
             },
         .clashes = kClashesOfBlocks,
         .names = [] { return names_in(kDevices); }},
-    Condition{.option = "--lanes",
-              .value = "N",
-              .help =
-                  "thread blocks of a rank, which share the segments of a call out, 1 to 64 (default: as many as a "
-                  "GPU's multiprocessors are for each of its ranks, or 16 where ranks are processes; 1 on the host)",
-              .example = "2",
-              .read =
-                  [](Conditions& values, std::string_view text) {
-                    return store(parse_number(text, "a number of thread blocks", 1, 64), values.topology.lanes);
-                  },
-              .text = [](const Conditions& values) { return number_text(values.topology.lanes, kUsualTopology.lanes); },
-              .column = {.name = "lanes",
-                         .type = ConditionColumn::Type::integer,
-                         .description = "thread blocks of a rank, where somebody chose them",
-                         .words = "{} thread blocks a rank",
-                         .is_of_ranks = true},
-              .clashes = kClashesOfBlocks},
+    Condition{
+        .option = "--lanes",
+        .value = "N",
+        .help = "thread blocks of a rank, which share the segments of a call out, 1 to 64 (default: as many as a "
+                "GPU's multiprocessors are for each of its ranks, or 16 where ranks are processes; 1 on the host)",
+        .example = "2",
+        .read =
+            [](Conditions& values, std::string_view text) {
+              return store(parse_number(text, "a number of thread blocks", 1, 64), values.topology.lanes);
+            },
+        .text = [](const Conditions& values) { return unusual_number(values.topology.lanes, kUsualTopology.lanes); },
+        .column = {.name = "lanes",
+                   .type = ConditionColumn::Type::integer,
+                   .description = "thread blocks of a rank, where somebody chose them",
+                   .words = "{} thread blocks a rank",
+                   .is_of_ranks = true},
+        .clashes = kClashesOfBlocks},
     Condition{.option = "--block-threads",
               .value = "N",
               .help = "threads of a thread block, 1 to 1024 (default: 512 on a GPU, 1 on the host)",
@@ -101,7 +98,7 @@ const std::array kTopologyOptions{
                   },
               .text =
                   [](const Conditions& values) {
-                    return number_text(values.topology.block_threads, kUsualTopology.block_threads);
+                    return unusual_number(values.topology.block_threads, kUsualTopology.block_threads);
                   },
               .column = {.name = "block_threads",
                          .type = ConditionColumn::Type::integer,
@@ -109,27 +106,27 @@ const std::array kTopologyOptions{
                          .words = "{} threads a block",
                          .is_of_ranks = true},
               .clashes = kClashesOfBlocks},
-    Condition{.option = "--gpus",
-              .value = "N",
-              .usual = "1",
-              .help =
-                  "ranks that are thread blocks are dealt over this many devices, in ranges: the first GPUs, or with "
-                  "--device host as many sets of threads: 1 to 64, and at most as many as ranks",
-              .example = "2",
-              .read =
-                  [](Conditions& values, std::string_view text) {
-                    return store(parse_number(text, "a number of devices", 1, 64), values.topology.gpus);
-                  },
-              .text = [](const Conditions& values) { return fmt::to_string(values.topology.gpus); },
-              .column = {.name = "gpus",
-                         .type = ConditionColumn::Type::integer,
-                         .description = "devices that ranks as thread blocks were dealt over, where there were several",
-                         .usual = "1",
-                         .words = "ranks dealt over {} devices",
-                         .is_of_ranks = true},
-              .field = [](const Conditions& values) { return number_text(values.topology.gpus, kUsualTopology.gpus); },
-              .clashes = kClashesOfBlocks,
-              .check = check_gpus},
+    Condition{
+        .option = "--gpus",
+        .value = "N",
+        .usual = "1",
+        .help = "ranks that are thread blocks are dealt over this many devices, in ranges: the first GPUs, or with "
+                "--device host as many sets of threads: 1 to 64, and at most as many as ranks",
+        .example = "2",
+        .read =
+            [](Conditions& values, std::string_view text) {
+              return store(parse_number(text, "a number of devices", 1, 64), values.topology.gpus);
+            },
+        .text = [](const Conditions& values) { return fmt::to_string(values.topology.gpus); },
+        .column = {.name = "gpus",
+                   .type = ConditionColumn::Type::integer,
+                   .description = "devices that ranks as thread blocks were dealt over, where there were several",
+                   .usual = "1",
+                   .words = "ranks dealt over {} devices",
+                   .is_of_ranks = true},
+        .field = [](const Conditions& values) { return unusual_number(values.topology.gpus, kUsualTopology.gpus); },
+        .clashes = kClashesOfBlocks,
+        .check = check_gpus},
     Condition{
         .option = "--pretend-hosts",
         .value = "N",
@@ -142,7 +139,7 @@ const std::array kTopologyOptions{
             },
         .text =
             [](const Conditions& values) {
-              return number_text(values.topology.pretended_hosts, kUsualTopology.pretended_hosts);
+              return unusual_number(values.topology.pretended_hosts, kUsualTopology.pretended_hosts);
             },
         .column = {.name = "pretended_hosts",
                    .type = ConditionColumn::Type::integer,

@@ -2,10 +2,9 @@
 #include "harness/hosts/awaited.h"
 
 #include <algorithm>
-#include <charconv>
-#include <system_error>
 
 #include "impl/types/names.h"
+#include "impl/types/number.h"
 
 namespace tutti::harness::hosts {
 
@@ -20,17 +19,14 @@ Result<std::map<int, int>> awaited_from_lines(std::string_view lines, int ranks)
   while (!lines.empty()) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
     lines.remove_prefix(std::min(line.size() + 1, lines.size()));
-    const char* const end = line.data() + line.size();
-    int rank = -1;
-    int peer = -1;
-    const auto [space, failure] = std::from_chars(line.data(), end, rank);
-    const bool has_peer = failure == std::errc() && space != end && *space == ' ';
-    const bool are_two = has_peer && std::from_chars(space + 1, end, peer).ptr == end;
-    if (!are_two || rank < 0 || rank >= ranks || peer < 0 || peer >= ranks) {
+    const std::size_t space = std::min(line.find(' '), line.size());
+    const auto rank = parse_number(line.substr(0, space), "a rank", 0, ranks - 1);
+    const auto peer = parse_number(line.substr(std::min(space + 1, line.size())), "a rank", 0, ranks - 1);
+    if (!rank.is_ok() || !peer.is_ok()) {
       return error(Code::invalid_argument, "'{}' is not a rank and the rank that it awaits, each from 0 to {}",
                    shown(line), ranks - 1);
     }
-    awaited[rank] = peer;
+    awaited[rank.value()] = peer.value();
   }
   return awaited;
 }
