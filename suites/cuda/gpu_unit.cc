@@ -172,7 +172,7 @@ int check_text(const Asked& asked) {
 #define TUTTI_ROW(id, type, name)                                                       \
   code = std::max(code, tell("arithmetic " name, cuda::k_text_##id.arithmetic(packs))); \
   code = std::max(code, tell("inputs " name, cuda::k_text_##id.inputs(packs)));
-  TUTTI_DTYPES(TUTTI_ROW)
+  TUTTI_DTYPES_OF_ALL(TUTTI_ROW)
 #undef TUTTI_ROW
   return code;
 }

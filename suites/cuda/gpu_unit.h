@@ -30,7 +30,7 @@ struct DeviceText {
 };
 
 #define TUTTI_ROW(id, type, name) extern const DeviceText k_text_##id;
-TUTTI_DTYPES(TUTTI_ROW)
+TUTTI_DTYPES_OF_ALL(TUTTI_ROW)
 #undef TUTTI_ROW
 
 }  // namespace tutti::cuda
