@@ -22,7 +22,8 @@ class Build(build_ext):
             subprocess.run(["cmake", *words], check=True, env=environment)
         cmake("-S", str(ROOT), "-B", str(folder), "-DCMAKE_BUILD_TYPE=Release", "-DTUTTI_COMPILE_BY_FOLDER=ON",
               "-DBUILD_TESTING=OFF", "-DTUTTI_WITH_TORCH=ON", f"-DTUTTI_TORCH_PYTHON={sys.executable}")
-        cmake("--build", str(folder), "--target", "tutti_torch", "--parallel")
+        cmake("--build", str(folder), "--target", "tutti_torch", "--parallel",
+              str(len(os.sched_getaffinity(0))))
         into = pathlib.Path(self.get_ext_fullpath(extension.name))
         into.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(next((folder / "lib/python").glob("tutti_torch*.so")), into)
