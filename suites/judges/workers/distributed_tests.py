@@ -60,6 +60,25 @@ def import_what_311_refuses():
         dataclasses.dataclass = real
 
 
+def type_in_place_of_gloo():
+    """Calling it makes a group of ours. torch 2 asks whether that is an instance of it, and gives it options of Gloo's. Its
+    own C++ takes whatever has Gloo's number for Gloo, so ours has that of extensions."""
+    base = getattr(torch._C._distributed_c10d, "Backend", dist.ProcessGroup)
+    if hasattr(dist.ProcessGroup, "BackendType"):
+        kinds = dist.ProcessGroup.BackendType
+        kinds.GLOO = c10d.Backend.backend_type_map["gloo"] = kinds.CUSTOM
+
+    class Stand(type):
+        def __call__(cls, store, rank, size, timeout):
+            return tutti_torch.create(store, rank, size, timeout, "gloo")
+
+        def __instancecheck__(cls, group):
+            return type(group) is base
+    if not hasattr(base, "options"):
+        base.options = types.SimpleNamespace()
+    return Stand("ProcessGroupGloo", (), {})
+
+
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch.distributed.distributed_c10d as c10d  # noqa: E402
@@ -69,7 +88,7 @@ import_what_311_refuses()
 if WHO != "gloo":
     import tutti_torch
 if WHO == "tutti-as-gloo":
-    c10d.ProcessGroupGloo = lambda store, rank, size, timeout: tutti_torch.create(store, rank, size, timeout, "gloo")
+    c10d.ProcessGroupGloo = type_in_place_of_gloo()
     c10d._create_process_group_wrapper = lambda wrapped_pg, **_: wrapped_pg  # wants a Gloo beside it
 
 from torch.testing._internal.common_distributed import DistTestCases  # noqa: E402
