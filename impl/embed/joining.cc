@@ -19,6 +19,7 @@
 
 #include <fmt/ranges.h>
 
+#include "impl/embed/arena.h"
 #include "impl/embed/hosts.h"
 #include "impl/embed/parts.h"
 #include "impl/embed/progress.h"
@@ -135,8 +136,8 @@ std::string text_of(const ProcessId& process) { return fmt::format("{}:{}", proc
 }  // namespace
 
 std::string to_text(const Seating& seating) {
-  return fmt::format("build {}\nhost {}\nprocess {}\ncores {}\n", seating.build, seating.host, text_of(seating.process),
-                     ranges_of(seating.cores));
+  return fmt::format("build {}\nhost {}\nprocess {}\ncores {}\narena {}\n", seating.build, seating.host,
+                     text_of(seating.process), ranges_of(seating.cores), seating.arena);
 }
 
 Result<Seating> seating_from(const std::string& text) {
@@ -145,19 +146,22 @@ Result<Seating> seating_from(const std::string& text) {
   TUTTI_ASSIGN_OR_RETURN(const auto host, line_of(text, "host"));
   TUTTI_ASSIGN_OR_RETURN(const auto process, line_of(text, "process"));
   TUTTI_ASSIGN_OR_RETURN(const auto cores, line_of(text, "cores"));
+  TUTTI_ASSIGN_OR_RETURN(const auto arena, line_of(text, "arena"));
   seating.build = fmt::format("{}", fmt::join(build, " "));
   seating.host = fmt::format("{}", fmt::join(host, " "));
   if (process.size() != 1 || cores.size() != 1) return error(Code::mismatch, "what another rank says is cut");
   TUTTI_ASSIGN_OR_RETURN(seating.process, process_from(process.front()));
   TUTTI_ASSIGN_OR_RETURN(seating.cores, cores_from(cores.front()));
+  if (!arena.empty()) seating.arena = arena.front();
   return seating;
 }
 
 std::string to_text(const Plan& plan) {
   std::vector<std::string> processes;
   for (const ProcessId& each : plan.processes) processes.push_back(text_of(each));
-  return fmt::format("plan\nhost_of {}\nprocesses {}\ncores {}\naddress {}\nkey {}\n", fmt::join(plan.host_of, " "),
-                     fmt::join(processes, " "), fmt::join(plan.cores, " "), plan.address, plan.key);
+  return fmt::format("plan\nhost_of {}\nprocesses {}\ncores {}\naddress {}\nkey {}\narenas {}\n",
+                     fmt::join(plan.host_of, " "), fmt::join(processes, " "), fmt::join(plan.cores, " "), plan.address,
+                     plan.key, fmt::join(plan.arenas, " "));
 }
 
 Result<Plan> plan_from(const std::string& text, int ranks) {
@@ -191,6 +195,11 @@ Result<Plan> plan_from(const std::string& text, int ranks) {
   TUTTI_ASSIGN_OR_RETURN(const auto key, line_of(text, "key"));
   if (!address.empty()) plan.address = address.front();
   if (!key.empty()) plan.key = key.front();
+  TUTTI_ASSIGN_OR_RETURN(plan.arenas, line_of(text, "arenas"));
+  if (!plan.arenas.empty() && (plan.arenas.size() != count || plan.hosts() > 1)) {
+    return error(Code::mismatch, "rank 0 lists {} memories of {} ranks on {} hosts", plan.arenas.size(), ranks,
+                 plan.hosts());
+  }
   return plan;
 }
 
@@ -230,6 +239,10 @@ Result<Plan> plan_of(const std::vector<Seating>& all) {
     together.resize(std::max(together.size(), one.cores.size()));
     for (std::size_t core = 0; core < one.cores.size(); ++core) together[core] = together[core] || one.cores[core];
   }
+  const bool has_arenas = hosts.size() == 1 && std::ranges::none_of(all, &std::string::empty, &Seating::arena);
+  for (const Seating& one : all) {
+    if (has_arenas) plan.arenas.push_back(one.arena);
+  }
   for (const auto& together : cores) {
     plan.cores.push_back(std::max(1, static_cast<int>(std::ranges::count(together, true))));
   }
@@ -245,7 +258,7 @@ class Joining {
   Result<std::shared_ptr<World>> run() {
     TUTTI_RETURN_IF_ERROR(make_plan());
     auto parts = std::make_unique<World::Parts>();
-    TUTTI_ASSIGN_OR_RETURN(parts->domain, open_domain());
+    TUTTI_ASSIGN_OR_RETURN(parts->domain, open_domain(*parts));
     TUTTI_RETURN_IF_ERROR(fill(*parts));
     const std::shared_ptr<World> world(new World(std::move(parts)));
     // When all have come here, all have the memory: its maker may let go of the descriptor.
@@ -263,7 +276,9 @@ class Joining {
   [[nodiscard]] bool is_on_this_host(int rank) const { return plan_.host_of[static_cast<std::size_t>(rank)] == host(); }
 
   Status make_plan() {
-    TUTTI_RETURN_IF_ERROR(exchange_.set(fmt::format("rank/{}", rank_), to_text(seating_here())));
+    Seating seating = seating_here();
+    if (options_.arena != nullptr) seating.arena = options_.arena->offer();
+    TUTTI_RETURN_IF_ERROR(exchange_.set(fmt::format("rank/{}", rank_), to_text(seating)));
     if (rank_ == 0) {
       Status status = plan_as_first();
       if (status.is_ok()) return exchange_.set("plan", to_text(plan_));
@@ -313,6 +328,7 @@ class Joining {
   }
 
   [[nodiscard]] DomainShape shape() const {
+    if (!plan_.arenas.empty()) return default_shape(ranks_, 0);
     if (plan_.hosts() == 1) return default_shape(ranks_, options_.heap_bytes);
     DomainShape shape = options_.between_hosts->transport().shape(ranks_, plan_.hosts(), options_.heap_bytes);
     for (int host = 0; host < plan_.hosts(); ++host) {
@@ -321,7 +337,24 @@ class Joining {
     return shape;
   }
 
-  Result<std::unique_ptr<Domain>> open_domain() {
+  /// The memory of all ranks as it is mapped here.
+  Result<std::vector<MappedPart>> map_arenas(World::Parts& parts) const {
+    std::vector<MappedPart> heaps;
+    const Arena& own = *options_.arena;
+    for (std::size_t rank = 0; rank < plan_.arenas.size(); ++rank) {
+      if (plan_.arenas[rank] == own.offer()) {
+        heaps.push_back({.begin = own.begin(), .bytes = own.bytes()});
+        continue;
+      }
+      TUTTI_ASSIGN_OR_RETURN(auto arena, PeerArena::of(plan_.processes[rank], plan_.arenas[rank]));
+      heaps.push_back({.begin = arena->begin(), .bytes = arena->bytes()});
+      parts.arenas.push_back(std::move(arena));
+    }
+    parts.has_arenas = true;
+    return heaps;
+  }
+
+  Result<std::unique_ptr<Domain>> open_domain(World::Parts& parts) {
     if (plan_.hosts() > 1 && options_.between_hosts == nullptr) {
       return error(Code::unavailable, "ranks are on {} hosts: this library is for one host", plan_.hosts());
     }
@@ -330,6 +363,10 @@ class Joining {
         plan_.hosts() == 1 ? shape : host_shape(shape, static_cast<int>(std::ranges::count(plan_.host_of, host())));
     bytes_ = domain_bytes(here);
     TUTTI_RETURN_IF_ERROR(get_memory(bytes_, control_bytes(here)));
+    if (!plan_.arenas.empty() && options_.arena != nullptr) {
+      TUTTI_ASSIGN_OR_RETURN(auto heaps, map_arenas(parts));
+      return shm::open_domain_with_heaps(shape, memory_.get(), std::move(heaps));
+    }
     if (plan_.hosts() == 1) return shm::open_domain(shape, memory_.get());
     TUTTI_ASSIGN_OR_RETURN(const std::string interface,
                            rank_ == 0 ? Result<std::string>(reception_.interface)

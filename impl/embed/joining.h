@@ -20,6 +20,7 @@ struct Seating {
   std::string host;   ///< equal where ranks can share memory
   ProcessId process;
   std::vector<bool> cores = {};  ///< that it may use, by number
+  std::string arena = {};        ///< Arena::offer; empty: it has none
 };
 
 /// How the ranks go together, as rank 0 says.
@@ -29,6 +30,7 @@ struct Plan {
   std::vector<int> cores;            ///< [host]: that its ranks may use together
   std::string address;               ///< where rank 0 awaits the ranks of other hosts; empty: there are none
   std::string key;                   ///< of the world, drawn by rank 0, in digits of base 16
+  std::vector<std::string> arenas;   ///< [rank]: Arena::offer; empty unless all have one and are on one host
 
   [[nodiscard]] int hosts() const { return host_of.empty() ? 0 : host_of.back() + 1; }
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "impl/communicator/communicator.h"
+#include "impl/embed/arena.h"
 #include "impl/embed/peers.h"
 #include "impl/embed/world.h"
 #include "impl/transports/domain.h"
@@ -24,6 +25,8 @@ struct World::Parts {
   pid_t owner = 0;                   ///< the process that has joined
   std::vector<ProcessId> processes;  ///< [rank], each by its own host's numbers
   std::chrono::nanoseconds timeout{};
+  bool has_arenas = false;
+  std::vector<std::shared_ptr<PeerArena>> arenas;  ///< of the others: they outlive the domain
   Descriptor memory;               ///< until all have joined: its maker's is what the others open
   std::unique_ptr<Domain> domain;  ///< as long as the world, for somebody may sleep at its doorbell
   Doorbell* doorbell = nullptr;    ///< of this host's ranks

@@ -39,6 +39,14 @@ int World::rank() const { return parts_->rank; }
 int World::ranks() const { return parts_->ranks; }
 const Hosts* World::hosts() const { return parts_->domain->hosts(); }
 pid_t World::pid_of(int rank) const { return parts_->peers->pid_of(rank); }
+std::optional<std::string> World::fate_of(int rank) const {
+  const Progress::Lock lock(Progress::here());
+  const auto now = std::chrono::steady_clock::now();
+  parts_->peers->look(now);
+  if (!parts_->peers->lost_by(rank, now)) return std::nullopt;
+  return parts_->peers->fate_of(rank);
+}
+bool World::has_arenas() const { return parts_->has_arenas; }
 std::chrono::nanoseconds World::timeout() const { return parts_->timeout; }
 
 Status World::check_usable() const {

@@ -24,6 +24,8 @@
 
 namespace tutti::embed {
 
+/// Memory that ranks of one host share, whatever world they are in (arena.h).
+class Arena;
 /// How ranks of several hosts reach each other: hosts.h has the one there is. Without one, all ranks are to be on one
 /// host.
 class BetweenHosts;
@@ -37,6 +39,8 @@ struct WorldOptions {
   /// The address, or the name of the interface, at which other hosts reach this one. Empty: that of the route to rank
   /// 0's host.
   std::string interface = {};
+  /// Of this process: where buffers of its calls may lie. Null: there is none.
+  const Arena* arena = nullptr;
 };
 
 /// Thread-safe. In a forked child a world can only be destroyed, which touches nothing of the parent's.
@@ -59,6 +63,11 @@ class TUTTI_API World : public std::enable_shared_from_this<World> {
   /// Process id of a rank; 0 where it is on another host.
   [[nodiscard]] pid_t pid_of(int rank) const;
   [[nodiscard]] std::chrono::nanoseconds timeout() const;
+  /// Nothing, or that a rank of this host has ended or left: "its process (pid 30312) has ended".
+  [[nodiscard]] std::optional<std::string> fate_of(int rank) const;
+  /// Whether all ranks are on this host and have joined with an arena. Calls may then have Buffers::shared, if the
+  /// buffers lie there on all ranks. After a call that has failed a peer may write into this rank's buffers once more.
+  [[nodiscard]] bool has_arenas() const;
 
   /// Posts what `next` does, and looks once. Errors: those of its first call, on which the caller has no operation: so
   /// what can be wrong on this rank alone is to be checked before; the world's own end.

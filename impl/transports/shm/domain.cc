@@ -172,8 +172,11 @@ class Growth {
 
 class ShmDomain final : public Domain {
  public:
-  ShmDomain(const char* name, const DomainShape& shape, std::byte* base, bool grows)
-      : Domain(shape, name, base), heaps_(static_cast<std::size_t>(shape.ranks), Heap(shape.heap_bytes)) {
+  ShmDomain(const char* name, const DomainShape& shape, std::byte* base, bool grows,
+            std::vector<MappedPart> brought = {})
+      : Domain(shape, name, base),
+        heaps_(static_cast<std::size_t>(shape.ranks), Heap(shape.heap_bytes)),
+        brought_(std::move(brought)) {
     if (grows) growth_.emplace(*this);
   }
   ~ShmDomain() override { munmap(base(), domain_bytes(shape())); }
@@ -184,18 +187,22 @@ class ShmDomain final : public Domain {
   }
 
   Result<void*> alloc_shared(int rank, std::size_t bytes) override {
-    TUTTI_ASSIGN_OR_RETURN(const std::size_t offset, heap(rank).allocate(bytes));
+    TUTTI_ASSIGN_OR_RETURN(const std::size_t offset, own_heap(rank).allocate(bytes));
     std::byte* const buffer = seat(rank).heap + offset;
     const MappedPart extent{.begin = buffer, .bytes = bytes};
     const Status allocated = growth_ ? allocate_pages({&extent, 1}) : Status();
     if (allocated.is_ok()) return static_cast<void*>(buffer);
-    heap(rank).release(offset);
+    own_heap(rank).release(offset);
     return allocated;
   }
-  void free_shared(int rank, void* pointer) override { heap(rank).release(offset_of(rank, pointer)); }
+  void free_shared(int rank, void* pointer) override { own_heap(rank).release(offset_of(rank, pointer)); }
 
   [[nodiscard]] bool is_shared(int rank, const void* pointer, std::size_t bytes) const override {
     const std::size_t offset = offset_of(rank, pointer);
+    if (!brought_.empty()) {
+      const std::size_t all = brought_[static_cast<std::size_t>(rank)].bytes;
+      return offset < all && bytes <= all - offset;
+    }
     return offset < shape().heap_bytes && heaps_[static_cast<std::size_t>(rank)].holds(offset, bytes);
   }
 
@@ -218,24 +225,25 @@ class ShmDomain final : public Domain {
     return std::shared_ptr<GroupMemory>(std::make_shared<ShmGroupMemory>(base.value(), bytes, -1));
   }
 
+ protected:
+  [[nodiscard]] std::byte* heap(int rank) const override {
+    return brought_.empty() ? Domain::heap(rank) : brought_[static_cast<std::size_t>(rank)].begin;
+  }
+
  private:
-  [[nodiscard]] Heap& heap(int rank) { return heaps_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] Heap& own_heap(int rank) { return heaps_[static_cast<std::size_t>(rank)]; }
   /// Wraps to a huge number for a pointer below the heap.
   [[nodiscard]] std::size_t offset_of(int rank, const void* pointer) const {
     return reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(seat(rank).heap);
   }
 
   std::vector<Heap> heaps_;
+  std::vector<MappedPart> brought_;  // [rank]: heaps in place of those of the domain; empty: there are none
   std::optional<Growth> growth_;
 };
 
-}  // namespace
-
-Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape, int fd, std::size_t offset) {
-  return open_domain_of(kName, shape, fd, offset);
-}
-
-Result<std::unique_ptr<Domain>> open_domain_of(const char* name, const DomainShape& shape, int fd, std::size_t offset) {
+Result<std::unique_ptr<Domain>> open_any(const char* name, const DomainShape& shape, int fd, std::size_t offset,
+                                         std::vector<MappedPart> heaps) {
   const std::size_t bytes = domain_bytes(shape);
   struct stat status {};
   if (fstat(fd, &status) != 0)
@@ -247,7 +255,22 @@ Result<std::unique_ptr<Domain>> open_domain_of(const char* name, const DomainSha
   TUTTI_ASSIGN_OR_RETURN(std::byte* const base, map(fd, bytes, offset));
   constexpr std::int64_t kBlock = 512;  // the unit of st_blocks
   const bool grows = status.st_blocks * kBlock < status.st_size;
-  return std::unique_ptr<Domain>(new ShmDomain(name, shape, base, grows));
+  return std::unique_ptr<Domain>(new ShmDomain(name, shape, base, grows, std::move(heaps)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape, int fd, std::size_t offset) {
+  return open_domain_of(kName, shape, fd, offset);
+}
+
+Result<std::unique_ptr<Domain>> open_domain_of(const char* name, const DomainShape& shape, int fd, std::size_t offset) {
+  return open_any(name, shape, fd, offset, {});
+}
+
+Result<std::unique_ptr<Domain>> open_domain_with_heaps(const DomainShape& shape, int fd,
+                                                       std::vector<MappedPart> heaps) {
+  return open_any(kName, shape, fd, 0, std::move(heaps));
 }
 
 const Transport& transport() {

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "impl/transports/domain.h"
+#include "impl/transports/shared_memory.h"
 #include "impl/transports/transport.h"
 
 namespace tutti::shm {
@@ -17,6 +19,10 @@ namespace tutti::shm {
 /// The same, of the transport `name`.
 [[nodiscard]] Result<std::unique_ptr<Domain>> open_domain_of(const char* name, const DomainShape& shape, int fd,
                                                              std::size_t offset = 0);
+/// The same, whose ranks bring their heaps: `heaps[rank]`, as mapped here, which outlive the domain. All of a heap is
+/// shared, and alloc_shared has no room: whoever brought it deals it out. Requires: shape.heap_bytes is 0.
+[[nodiscard]] Result<std::unique_ptr<Domain>> open_domain_with_heaps(const DomainShape& shape, int fd,
+                                                                     std::vector<MappedPart> heaps);
 
 /// Its row in the table of transports.
 [[nodiscard]] const Transport& transport();

@@ -35,6 +35,20 @@ TEST(Joining, RanksOfOneHostAfterTheOtherAreAPlan) {
   EXPECT_EQ(read.value().processes.size(), 3U);
 }
 
+TEST(Joining, MemoryIsSharedWhereAllHaveSomeOnOneHost) {
+  const auto with = [](const std::string& host, const std::string& arena) {
+    Seating seating = rank_on(host);
+    seating.arena = arena;
+    return seating_from(to_text(seating)).value();
+  };
+  const std::vector<std::string> both{"3:4096:ab", "4:4096:cd"};
+  const auto plan = plan_from(to_text(plan_of({with("a", both[0]), with("a", both[1])}).value()), 2);
+  ASSERT_TRUE(plan.is_ok()) << plan.status().message();
+  EXPECT_EQ(plan.value().arenas, both);
+  EXPECT_TRUE(plan_of({with("a", both[0]), with("a", "")}).value().arenas.empty());
+  EXPECT_TRUE(plan_of({with("a", both[0]), with("b", both[1])}).value().arenas.empty());
+}
+
 TEST(Joining, RanksThatGoToAndFroAreRefusedByName) {
   const auto plan = plan_of({rank_on("a"), rank_on("b"), rank_on("a")});
   EXPECT_EQ(plan.status().code(), Code::unavailable);
@@ -67,12 +81,13 @@ TEST(Joining, WhatIsNoPlanIsRefused) {
         with("host_of", "host_of 0 2"), with("host_of", "host_of 1 1"), with("host_of", "host_of 0 -1"),
         with("host_of", "host_of 0 0 0"), with("host_of", "host_of 0 0x"), with("processes", "processes 7:8"),
         with("processes", "processes 7:8 -7:8"), with("processes", "processes 7:8 7"), with("cores", "cores"),
-        with("cores", "cores 99999999999999999999")}) {
+        with("cores", "cores 99999999999999999999"), with("arenas", "arenas 3:4096:ab")}) {
     EXPECT_FALSE(plan_from(text, 2).is_ok()) << text;
   }
   for (const std::string& text : {std::string(), std::string("build x\nhost y\nprocess 1:2\ncores 5-1\n"),
                                   std::string("build x\nhost y\nprocess 1:2\ncores 0-99999999\n"),
-                                  std::string("build x\nhost y\nprocess 1\ncores 0-1\n")}) {
+                                  std::string("build x\nhost y\nprocess 1\ncores 0-1\narena\n"),
+                                  std::string("build x\nhost y\nprocess 1:2\ncores 0-1\n")}) {
     EXPECT_FALSE(seating_from(text).is_ok()) << text;
   }
 }
