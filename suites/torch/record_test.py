@@ -3,6 +3,8 @@
 import os
 import pathlib
 import subprocess
+import sys
+import time
 import unittest
 
 import support
@@ -47,6 +49,24 @@ class Record(support.TestCase):
         done = support.python(support.FOLDER / "record.py", 2, self.folder(), TUTTI_TORCH_RECORD="/nowhere/calls.csv")
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn("TUTTI_TORCH_RECORD: cannot write '/nowhere/calls.csv'", done.stdout)
+
+    def test_two_first_groups_do_not_write_into_one_file(self):
+        file = pathlib.Path(self.folder(), "calls.csv")
+
+        def code(name):
+            return ("import torch.distributed as dist, tutti_torch; dist.init_process_group('tutti', "
+                    f"init_method='file://{file.parent}/{name}', rank=0, world_size=1); input()")
+        with subprocess.Popen([sys.executable, "-c", code("one")], stdin=subprocess.PIPE, text=True,
+                              env=support.environment(TUTTI_TORCH_RECORD=str(file))) as first:
+            end = time.monotonic() + support.patience(30)
+            while not file.exists() or HEADER not in file.read_text():
+                self.assertLess(time.monotonic(), end, "the first group writes nothing")
+                time.sleep(0.02)
+            done = support.python("-c", code("other"), TUTTI_TORCH_RECORD=str(file))
+            first.communicate("\n")
+        self.assertEqual((first.returncode, done.returncode), (0, 1), done.stdout)
+        self.assertIn(f"'{file}' is being written by rank 0 of another first group", done.stdout)
+        self.assertEqual(file.read_text(), HEADER + "\n")
 
     def test_a_name_of_a_step_that_is_none_is_refused(self):
         done = support.python("-c", "import tutti_torch; tutti_torch.step('a,b')")

@@ -5,8 +5,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <functional>
 #include <stdexcept>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -31,7 +35,19 @@ Recorder* Recorder::for_group(int rank) {
   const std::lock_guard lock(mutex_);
   const char* const path = std::getenv("TUTTI_TORCH_RECORD");
   if (std::exchange(has_group_, true) || rank != 0 || path == nullptr || *path == '\0') return nullptr;
-  file_ = std::fopen(path, "we");
+  const int descriptor = ::open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  struct stat about {};
+  const bool is_file = descriptor >= 0 && ::fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode);
+  // Held until the process ends.
+  if (is_file && ::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    ::close(descriptor);
+    throw std::runtime_error(
+        fmt::format("TUTTI_TORCH_RECORD: '{}' is being written by rank 0 of another first group: make the group of all "
+                    "ranks with tutti first, or give each such rank another file",
+                    path));
+  }
+  const bool is_empty = !is_file || ::ftruncate(descriptor, 0) == 0;
+  file_ = descriptor >= 0 && is_empty ? ::fdopen(descriptor, "w") : nullptr;
   if (file_ == nullptr) {
     throw std::runtime_error(fmt::format("TUTTI_TORCH_RECORD: cannot write '{}': {}", path, std::strerror(errno)));
   }
