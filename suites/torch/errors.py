@@ -33,6 +33,13 @@ def killed(rank, x):
 
 
 @case
+def killed_before_a_group(rank, x):
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.new_group(list(range(dist.get_world_size())))
+
+
+@case
 def killed_busy(rank, x):
     """In the middle of calls of 64 MiB."""
     long = torch.ones(1 << 24)

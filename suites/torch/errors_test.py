@@ -51,6 +51,10 @@ class Errors(support.TestCase):
     def test_a_rank_that_is_killed_in_the_middle_of_a_call_is_named(self):
         self.assertToldEverywhere("killed_busy", "tutti:all_reduce", "rank 1", "{pid}", but=[1])
 
+    def test_a_rank_that_is_killed_before_a_group_meets_is_named(self):
+        found = self.assertToldEverywhere("killed_before_a_group", "rank 1", "{pid}", but=[1])
+        self.assertLess(max(met["seconds"] for met in found.values()), support.patience(2))
+
     def test_a_rank_that_is_killed_in_training_is_named(self):
         self.assertToldEverywhere("killed_training", "rank 1", "{pid}", but=[1])
 

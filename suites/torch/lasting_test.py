@@ -10,8 +10,11 @@ KIB_A_TURN = 4  # what torch itself and its store keep, for each group that ther
 
 
 class Lasting(support.TestCase):
+    ENVIRONMENT = {}
+
     def assertLasts(self, case, times, seconds):
-        done = support.python(support.FOLDER / "lasting.py", "tutti", self.folder(), case, times, seconds=seconds)
+        done = support.python(support.FOLDER / "lasting.py", "tutti", self.folder(), case, times, seconds=seconds,
+                              **self.ENVIRONMENT)
         self.assertEqual(done.returncode, 0, done.stdout)
         said = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         self.assertEqual(len(said), lasting.RANKS, done.stdout)

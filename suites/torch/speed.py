@@ -2,7 +2,7 @@
 """How long calls of torch.distributed take with tutti and with Gloo: both through torch's own API, in one process each
 rank, in turns.
 
-usage: speed.py [--ranks P] [--busy N] [--calls all_reduce,...] [--csv FILE] [--svg FILE]
+usage: speed.py [--ranks P] [--busy N] [--calls all_reduce,...] [--sizes BYTES,...] [--csv FILE] [--svg FILE]
 
 --busy N   so many busy processes beside the ranks. A time is the median over all calls of the slowest rank."""
 import argparse
@@ -57,7 +57,7 @@ def measure(rank, options, folder):
     groups = {"tutti": dist.new_group(backend="tutti"), "gloo": dist.group.WORLD}
     rows = []
     for name in options.calls.split(","):
-        for size in SIZES:
+        for size in options.sizes:
             call = calls_of(size // 4, options.ranks)[name]
             backends = ["tutti", "gloo"] if has_gloo(name) else ["tutti"]
             count = 200 if size <= 4096 else 50 if size <= 262144 else 10 if size <= 1 << 20 else 4
@@ -85,7 +85,7 @@ def measure(rank, options, folder):
 
 def tell_means(rows):
     for name in dict.fromkeys(row["call"] for row in rows):
-        for title, limit in (("to 4 KiB", 4096), ("of all", SIZES[-1])):
+        for title, limit in (("to 4 KiB", 4096), ("of all", max(row["bytes"] for row in rows))):
             ratios = [float(row["ratio"]) for row in rows if row["call"] == name and row["ratio"] and row["bytes"] <= limit]
             if ratios:
                 print(f"{name}: gloo / tutti, geometric mean {title}: {statistics.geometric_mean(ratios):.2f}, "
@@ -133,6 +133,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--busy", type=int, default=0)
     parser.add_argument("--calls", default="all_reduce,all_gather,broadcast")
+    parser.add_argument("--sizes", type=lambda text: [int(word) for word in text.split(",")], default=SIZES)
     parser.add_argument("--csv")
     parser.add_argument("--svg")
     options = parser.parse_args()

@@ -22,6 +22,11 @@ void check_list(const GroupWork& work, const Tensors& list, int size, const Tens
   }
 }
 
+const Tensor& least_of(const Tensors& list) {
+  return *std::min_element(list.begin(), list.end(),
+                           [](const Tensor& one, const Tensor& other) { return one.nbytes() < other.nbytes(); });
+}
+
 const Tensors& only_list(const GroupWork& work, const std::vector<Tensors>& lists) {
   if (lists.size() != 1) refuse(work.call(), "{} lists, where one is taken", lists.size());
   return lists.front();
@@ -75,11 +80,13 @@ CallOfLists ProcessGroup::gather_call(GroupWork& work, Collective collective, in
   check_dense(work.call(), input);
   const Elements elements = elements_of(work.call(), input.scalar_type());
   CallOfLists made{.call = {.collective = collective, .dtype = elements.dtype, .root = root}};
+  if (outputs != nullptr) check_list(work, *outputs, size_, input);
+  // Of other calls a rank does not know the sizes on all ranks.
+  if (collective == Collective::all_gather_v) made.call.buffers = buffers_for(work, collective, least_of(*outputs));
   const auto own = static_cast<std::size_t>(rank_);
   if (outputs == nullptr) {
     made.outputs.assign(static_cast<std::size_t>(size_), {.count = input.numel() * elements.factor});
   } else {
-    check_list(work, *outputs, size_, input);
     for (const Tensor& output : *outputs) {
       made.outputs.push_back({.address = work.tensors.output(output), .count = output.numel() * elements.factor});
     }
@@ -168,6 +175,7 @@ ProcessGroup::Pointer ProcessGroup::reduce_scatter(Tensors& outputs, std::vector
   check_list(*work, list, size_, output);
   const Count factor = elements_of(work->call(), output.scalar_type()).factor;
   CallOfLists made{.call = reduction(*work, Collective::reduce_scatter_v, options.reduceOp, output)};
+  made.call.buffers = buffers_for(*work, Collective::reduce_scatter_v, least_of(list));
   made.call.count = 0;
   made.call.output = work->tensors.output(output);
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -217,13 +225,15 @@ ProcessGroup::Pointer ProcessGroup::alltoall_base(Tensor& output, Tensor& input,
            c10::toString(input.scalar_type()));
   }
   const Elements elements = elements_of(work->call(), input.scalar_type());
+  const bool is_even = output_splits.empty() && input_splits.empty();
+  const Buffers buffers = is_even ? buffers_for(*work, Collective::all_to_all, input) : Buffers::private_;
   void* const to = work->tensors.output(output);
   void* const from = const_cast<void*>(work->tensors.input(input, output_splits == input_splits ? to : nullptr));
   CallOfLists made{.call = {.collective = Collective::all_to_all_v, .dtype = elements.dtype}};
   made.outputs = rows_of<Part>(*work, output, to, output_splits, size_, elements.factor);
   made.inputs = rows_of<ConstPart>(*work, input, from, input_splits, size_, elements.factor);
   work->outputs = {output};
-  if (!output_splits.empty() || !input_splits.empty()) {
+  if (!is_even) {
     return start(work, options.timeout, std::vector<CallOfLists>{std::move(made)});
   }
   if (made.inputs.front().count != made.outputs.front().count) {
@@ -234,7 +244,8 @@ ProcessGroup::Pointer ProcessGroup::alltoall_base(Tensor& output, Tensor& input,
                     .dtype = elements.dtype,
                     .count = made.inputs.front().count,
                     .input = from,
-                    .output = to});
+                    .output = to,
+                    .buffers = buffers});
 }
 
 }  // namespace tutti::bindings

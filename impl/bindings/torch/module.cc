@@ -3,11 +3,14 @@
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include "impl/bindings/torch/meeting.h"
 #include "impl/bindings/torch/process_group.h"
+#include "impl/bindings/torch/shared.h"
 
 namespace {
 
 using tutti::bindings::GroupBase;
+using tutti::bindings::Members;
 using tutti::bindings::ProcessGroup;
 using tutti::bindings::StorePointer;
 
@@ -18,10 +21,31 @@ c10::intrusive_ptr<GroupBase> create(const StorePointer& store, int rank, int si
                                            std::chrono::duration_cast<std::chrono::milliseconds>(timeout), name);
 }
 
+// What torch calls. With Python's lock, but while the ranks meet.
+c10::intrusive_ptr<GroupBase> create_of_torch(const py::object& options, const py::object&) {
+  static auto* const all = new std::weak_ptr<tutti::embed::World>;  // of the group that is made first, and is torch's own
+  const auto store = options.attr("store").cast<StorePointer>();
+  const auto rank = options.attr("group_rank").cast<int>();
+  const auto size = options.attr("group_size").cast<int>();
+  const auto timeout = options.attr("timeout").cast<std::chrono::milliseconds>();
+  Members members{.ranks = options.attr("global_ranks_in_group").cast<std::vector<int>>()};
+  const bool is_all = members.ranks.empty();
+  if (!is_all) members.all = all->lock();
+  c10::intrusive_ptr<ProcessGroup> group;
+  {
+    const py::gil_scoped_release unlocked;
+    group = c10::make_intrusive<ProcessGroup>(store, rank, size, timeout, "tutti", members);
+    members.all = nullptr;
+  }
+  if (is_all) *all = group->world();
+  return group;
+}
+
 }  // namespace
 
 PYBIND11_MODULE(tutti_torch, module) {
   module.doc() = "tutti's collectives for torch.distributed: init_process_group(\"tutti\")";
+  tutti::bindings::share_memory_if_asked();
   // torch's own types are to be known before a function names them.
   const py::object backend = py::module::import("torch.distributed").attr("Backend");
   module.def(
@@ -33,11 +57,12 @@ PYBIND11_MODULE(tutti_torch, module) {
       py::arg("name") = "",
       "With TUTTI_TORCH_RECORD: the calls from now on are of another step, of that name or of its number.");
   module.attr("torch_version") = TORCH_VERSION;
+  const py::cpp_function create_for_torch(&create_of_torch);
   // Registered twice, torch complains, as where a module is loaded anew.
   if (py::hasattr(backend, "TUTTI")) return;
 #if TORCH_VERSION_MAJOR >= 2
-  backend.attr("register_backend")("tutti", module.attr("create"), py::arg("devices") = py::make_tuple("cpu"));
+  backend.attr("register_backend")("tutti", create_for_torch, true, py::arg("devices") = py::make_tuple("cpu"));
 #else
-  backend.attr("register_backend")("tutti", module.attr("create"));
+  backend.attr("register_backend")("tutti", create_for_torch, true);
 #endif
 }

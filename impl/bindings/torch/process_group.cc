@@ -4,6 +4,7 @@
 
 #include "impl/bindings/torch/elements.h"
 #include "impl/bindings/torch/failure.h"
+#include "impl/bindings/torch/shared.h"
 #include "impl/bindings/torch/start.h"
 
 namespace tutti::bindings {
@@ -18,12 +19,13 @@ void check_pairs(const GroupWork& work, const Tensors& outputs, const Tensors& i
 }  // namespace
 #endif
 
-ProcessGroup::ProcessGroup(const StorePointer& store, int rank, int size, milliseconds timeout, std::string name)
+ProcessGroup::ProcessGroup(const StorePointer& store, int rank, int size, milliseconds timeout, std::string name,
+                           const Members& members)
     : GroupBase(rank, size),
       name_(std::move(name)),
       timeout_(timeout),
       store_(store),
-      world_(meet(store, rank, size, timeout)),
+      world_(meet(store, rank, size, timeout, members)),
       recorder_(Recorder::of_process().for_group(rank)) {
 #if TORCH_VERSION_MAJOR < 2
   init();
@@ -67,12 +69,21 @@ int ProcessGroup::root_of(const GroupWork& work, std::int64_t root) const {
   return static_cast<int>(root);
 }
 
+Buffers ProcessGroup::buffers_for(GroupWork& work, Collective collective, const Tensor& least) const {
+  const bool is_one_way = collective == Collective::broadcast || collective == Collective::reduce;
+  const bool shares = world_->has_arenas() && least.nbytes() >= (is_one_way ? kLeastSharedOneWay : kLeastShared);
+  work.tensors.lie_in(shares ? shared_memory() : nullptr);
+  return shares ? Buffers::shared : Buffers::private_;
+}
+
+// `like`: the smaller one of its tensors.
 Call ProcessGroup::reduction(GroupWork& work, Collective collective, const c10d::ReduceOp& op, const Tensor& like) {
   const auto [kind, dtype] = reduced(work.call(), op, like.scalar_type());
   Call call{.collective = collective,
             .dtype = dtype,
             .op = kind,
-            .count = like.numel() * elements_of(work.call(), like.scalar_type()).factor};
+            .count = like.numel() * elements_of(work.call(), like.scalar_type()).factor,
+            .buffers = buffers_for(work, collective, like)};
   if (const Tensor factor = factor_of(work.call(), op, like.scalar_type()); factor.defined()) {
     work.tensors.keep(factor);
     call.factor = factor.data_ptr();
@@ -85,6 +96,7 @@ ProcessGroup::Pointer ProcessGroup::broadcast(Tensors& tensors, const c10d::Broa
   const Tensor& tensor = only(work->call(), tensors);
   const int root = root_of(*work, options.rootRank);
   const Elements elements = elements_of(work->call(), tensor.scalar_type());
+  const Buffers buffers = buffers_for(*work, Collective::broadcast, tensor);
   void* const buffer = root == rank_ ? const_cast<void*>(work->tensors.input(tensor)) : work->tensors.output(tensor);
   work->outputs = tensors;
   return start(work, options.timeout,
@@ -93,7 +105,8 @@ ProcessGroup::Pointer ProcessGroup::broadcast(Tensors& tensors, const c10d::Broa
                 .root = root,
                 .count = tensor.numel() * elements.factor,
                 .input = buffer,
-                .output = buffer});
+                .output = buffer,
+                .buffers = buffers});
 }
 
 ProcessGroup::Pointer ProcessGroup::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
@@ -145,13 +158,15 @@ Call ProcessGroup::all_gather_call(GroupWork& work, const Tensor& output, const 
            output.numel(), size_, input.numel());
   }
   const Elements elements = elements_of(work.call(), input.scalar_type());
+  const Buffers buffers = buffers_for(work, Collective::all_gather, input);
   auto* const to = static_cast<char*>(work.tensors.output(output));
   const std::int64_t bytes = input.numel() * input.element_size();
   return {.collective = Collective::all_gather,
           .dtype = elements.dtype,
           .count = input.numel() * elements.factor,
           .input = work.tensors.input(input, to + rank_ * bytes),
-          .output = to};
+          .output = to,
+          .buffers = buffers};
 }
 
 ProcessGroup::Pointer ProcessGroup::_allgather_base(Tensor& output, Tensor& input,

@@ -25,8 +25,10 @@ class ProcessGroup final : public GroupBase {
   using Pointer = c10::intrusive_ptr<c10d::Work>;
 
   /// All ranks of the store call it; returns when all have. `name` begins messages, and what torch's profiler shows.
-  ProcessGroup(const StorePointer& store, int rank, int size, milliseconds timeout, std::string name);
+  ProcessGroup(const StorePointer& store, int rank, int size, milliseconds timeout, std::string name,
+               const Members& members = {});
   ~ProcessGroup() override;
+  [[nodiscard]] const std::shared_ptr<embed::World>& world() const { return world_; }
 
   /// Whatever the name: torch takes one that says "gloo" for Gloo's own class.
   const std::string getBackendName() const override { return "tutti"; }
@@ -93,6 +95,8 @@ class ProcessGroup final : public GroupBase {
                                          const Tensor& input);
   [[nodiscard]] CallOfLists gather_call(GroupWork& work, Collective collective, int root, const Tensors* outputs,
                                         const Tensor& input);
+  /// Where the tensors of a call are to lie, of which `least` is the smallest on all ranks. Before they are named.
+  [[nodiscard]] Buffers buffers_for(GroupWork& work, Collective collective, const Tensor& least) const;
   [[nodiscard]] int root_of(const GroupWork& work, std::int64_t root) const;
   Pointer sum_sparse(const Tensor& tensor, const c10d::AllreduceOptions& options);
   void wait_for_root(milliseconds timeout, const std::string& keys);

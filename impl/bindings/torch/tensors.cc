@@ -55,7 +55,7 @@ void* TensorsOfCall::write(const Tensor& tensor, bool is_read) {
   }
   auto* address = static_cast<char*>(tensor.data_ptr());
   const Range range{.begin = address, .end = address + bytes_of(tensor)};
-  if (is_plain(tensor) && !overlaps_an_output(range)) {
+  if (is_plain(tensor) && lies_well(range) && !overlaps_an_output(range)) {
     kept_.push_back(tensor);
     outputs_.push_back(range);
     return address;
@@ -63,15 +63,22 @@ void* TensorsOfCall::write(const Tensor& tensor, bool is_read) {
   Tensor copy = is_read ? plain_copy(tensor)
                         : at::empty(tensor.sizes(), tensor.options().memory_format(at::MemoryFormat::Contiguous));
   copies_.emplace_back(tensor, copy);
-  return copy.data_ptr();
+  return checked(copy);
+}
+
+void* TensorsOfCall::checked(const Tensor& copy) const {
+  void* const address = copy.data_ptr();
+  if (lies_well(address, bytes_of(copy))) return address;
+  throw std::runtime_error(
+      fmt::format("tutti: no room for {} bytes in the memory that ranks share (TUTTI_TORCH_SHARED)", bytes_of(copy)));
 }
 
 const void* TensorsOfCall::input(const Tensor& tensor, const void* may_lie_at) {
   const auto* address = static_cast<const char*>(tensor.data_ptr());
   const Range range{.begin = address, .end = address + bytes_of(tensor)};
-  const bool is_usable = is_plain(tensor) && (address == may_lie_at || !overlaps_an_output(range));
+  const bool is_usable = is_plain(tensor) && lies_well(range) && (address == may_lie_at || !overlaps_an_output(range));
   kept_.push_back(is_usable ? tensor : plain_copy(tensor));
-  return kept_.back().data_ptr();
+  return checked(kept_.back());
 }
 
 void TensorsOfCall::copy_back() {
@@ -87,6 +94,11 @@ void TensorsOfCall::release() {
   kept_.clear();
   copies_.clear();
   outputs_.clear();
+}
+
+void TensorsOfCall::release_after_failure() {
+  if (are_shared_) (void)new TensorsOfCall(std::move(*this));  // for good
+  release();
 }
 
 }  // namespace tutti::bindings

@@ -8,6 +8,7 @@
 
 #include "impl/bindings/torch/torch.h"
 #include "impl/communicator/communicator.h"
+#include "impl/embed/arena.h"
 
 namespace tutti::bindings {
 
@@ -21,6 +22,11 @@ void check_dense(std::string_view call, const Tensor& tensor);
 /// back in the end. Outputs are added before inputs, for an input that overlaps an output is copied, too.
 class TensorsOfCall {
  public:
+  /// What is named from now on is to lie in that memory, so a tensor that does not is copied, too. Null: anywhere.
+  void lie_in(const embed::Arena* arena) {
+    arena_ = arena;
+    are_shared_ = are_shared_ || arena != nullptr;
+  }
   /// Where a tensor's elements are to be written. Throws where two of its elements are one in memory.
   [[nodiscard]] void* output(const Tensor& tensor) { return write(tensor, false); }
   /// The same where they are read before.
@@ -34,6 +40,8 @@ class TensorsOfCall {
   void copy_back();
   /// Lets go of all.
   void release();
+  /// The same after a call that has failed: a peer that does not know yet may write into shared ones, so they stay.
+  void release_after_failure();
 
  private:
   struct Range {
@@ -42,7 +50,17 @@ class TensorsOfCall {
   };
   void* write(const Tensor& tensor, bool is_read);
   [[nodiscard]] bool overlaps_an_output(const Range& range) const;
+  [[nodiscard]] bool lies_well(const void* address, std::size_t bytes) const {
+    return arena_ == nullptr || bytes == 0 || arena_->holds(address, bytes);
+  }
+  [[nodiscard]] bool lies_well(const Range& range) const {
+    return lies_well(range.begin, static_cast<std::size_t>(range.end - range.begin));
+  }
+  /// Throws unless it lies well.
+  [[nodiscard]] void* checked(const Tensor& copy) const;
 
+  const embed::Arena* arena_ = nullptr;
+  bool are_shared_ = false;  // some of them
   Tensors kept_;
   std::vector<Range> outputs_;
   std::vector<std::pair<Tensor, Tensor>> copies_;  // the output, its copy

@@ -22,7 +22,11 @@ void GroupWork::conclude(const Status& status) {
   } catch (...) {
     failure = std::current_exception();
   }
-  tensors.release();
+  if (status.is_ok()) {
+    tensors.release();
+  } else {
+    tensors.release_after_failure();
+  }
   at_success = nullptr;
   finish(failure);
   c10::intrusive_ptr<c10::ivalue::Future> future;
