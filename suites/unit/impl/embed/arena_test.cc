@@ -49,11 +49,6 @@ Call sum_in(float* buffer, std::size_t count) {
           .buffers = Buffers::shared};
 }
 
-Status run(World& world, const Call& call) {
-  TUTTI_ASSIGN_OR_RETURN(const auto operation, world.post(call));
-  return operation->wait();
-}
-
 TEST(Arena, GivesWhatIsFreeAndNothingTwice) {
   auto* const one = static_cast<std::byte*>(arena().allocate(100));
   auto* const two = static_cast<std::byte*>(arena().allocate(kMiB));
@@ -133,7 +128,7 @@ TEST(Arena, ThreadsReduceInIt) {
       [](World& world) {
         EXPECT_TRUE(world.has_arenas());
         const Floats numbers(100'000, static_cast<float>(world.rank()));
-        const Status status = run(world, sum_in(numbers.data(), 100'000));
+        const Status status = run_in(world, sum_in(numbers.data(), 100'000));
         EXPECT_TRUE(status.is_ok()) << status.message();
         EXPECT_TRUE(numbers.are_all(3.0F));
       },
@@ -153,7 +148,7 @@ TEST(Arena, ProcessesReduceInIt) {
       if (!world.value()->has_arenas()) return "not all have one";
       for (const std::size_t count : {std::size_t{1000}, std::size_t{300'000}}) {
         const Floats numbers(count, static_cast<float>(rank));
-        const Status status = run(*world.value(), sum_in(numbers.data(), count));
+        const Status status = run_in(*world.value(), sum_in(numbers.data(), count));
         if (!status.is_ok()) return status.message();
         if (!numbers.are_all(3.0F)) return fmt::format("{} numbers are wrong", count);
       }

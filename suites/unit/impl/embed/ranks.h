@@ -50,12 +50,17 @@ class Map {
   std::map<std::string, std::string> values_;
 };
 
+inline Status run_in(World& world, const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const auto operation, world.post(call));
+  return operation->wait();
+}
+
 using Member = std::function<void(World& world)>;
 
-/// How much of the memory of one world is allocated, of ranks that are threads.
+/// How much of the memory of one world is allocated, of ranks that are threads on one host.
 class WorldMemory {
  public:
-  WorldMemory() = default;
+  explicit WorldMemory(int host = 0) : key_("memory/" + std::to_string(host)) {}
   WorldMemory(const WorldMemory&) = delete;
   WorldMemory& operator=(const WorldMemory&) = delete;
   ~WorldMemory() { ::close(descriptor_); }
@@ -64,7 +69,7 @@ class WorldMemory {
     return {.set =
                 [this, exchange](const std::string& key, const std::string& value) {
                   int pid = 0, number = -1;
-                  if (key == "memory/0" && std::sscanf(value.c_str(), "%d %d", &pid, &number) == 2) {
+                  if (key == key_ && std::sscanf(value.c_str(), "%d %d", &pid, &number) == 2) {
                     descriptor_ = ::dup(number);
                   }
                   return exchange.set(key, value);
@@ -80,6 +85,7 @@ class WorldMemory {
     EXPECT_EQ(::fstat(descriptor_, &about), 0);
     return about;
   }
+  std::string key_;
   int descriptor_ = -1;
 };
 
