@@ -31,11 +31,19 @@ bool Operation::look() {
       if (!is_complete.value()) return false;
     }
     if (is_posted_) return true;
-    const Result<bool> is_last = next_(*world_->parts_->communicator, works_);
-    if (!is_last.is_ok()) return fail(is_last.status());
-    is_posted_ = is_last.value();
+    if (Status status = post_next(); !status.is_ok()) return fail(std::move(status));
     if (!is_posted_ && at_ == works_.size()) return false;
   }
+}
+
+Status Operation::post_next() {
+  World::Parts& parts = *world_->parts_;
+  const bool has_turn = options_.needs == OperationOptions::kAllRanks;
+  if (has_turn && parts.turn != turn_) return {};
+  const Result<bool> is_last = next_(*parts.communicator, works_);
+  is_posted_ = is_last.is_ok() && is_last.value();
+  if (has_turn && (is_posted_ || !is_last.is_ok())) ++parts.turn;
+  return is_last.status();
 }
 
 bool Operation::look_around(Clock::time_point now) {
@@ -51,7 +59,10 @@ bool Operation::look_around(Clock::time_point now) {
   }
   if (now < deadline_) return false;
   if (at_ == works_.size()) {
-    status_ = error(Code::timeout, "rank {} has waited for a message in vain", parts.rank);
+    const bool has_turn = options_.needs == OperationOptions::kAllRanks;
+    status_ = error(Code::timeout, "rank {} has waited for {} in vain", parts.rank,
+                    has_turn ? "an operation that it has posted before" : "a message");
+    if (has_turn) (void)parts.communicator->abort(parts.rank, status_.message());
     return true;
   }
   status_ = works_[at_].wait(std::chrono::nanoseconds(0));

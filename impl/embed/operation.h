@@ -19,7 +19,8 @@ class World;
 
 /// What an operation does. It is asked when it is posted, and again whenever all of `works` are complete. It posts on
 /// the communicator, appends the handles to `works` and answers whether nothing is to follow them. One that waits for
-/// something else, such as a message of any rank, appends nothing and answers false until it is there.
+/// something else, such as a message of any rank, appends nothing and answers false until it is there. Ranks post
+/// collectives in one order, so one that needs all ranks is asked first when those posted before have nothing to follow.
 using Next = std::function<Result<bool>(Communicator& communicator, std::vector<Work>& works)>;
 
 struct OperationOptions {
@@ -62,6 +63,8 @@ class TUTTI_API Operation {
   bool look();
   /// The same, now and then: whether a rank that it needs is no more, and its deadline.
   bool look_around(std::chrono::steady_clock::time_point now);
+  /// Asks next_, if it is this one's turn. With the lock of Progress.
+  Status post_next();
   /// Without the lock, once, when it is over.
   void conclude();
 
@@ -73,6 +76,7 @@ class TUTTI_API Operation {
   OperationOptions options_;
   std::chrono::steady_clock::time_point deadline_;
   std::vector<Work> works_;
+  std::uint64_t turn_ = 0;    // of those that need all ranks
   std::size_t at_ = 0;        // works before it are complete
   bool is_posted_ = false;    // nothing is to follow
   bool is_attended_ = false;  // with the lock of Progress

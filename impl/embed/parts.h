@@ -32,6 +32,9 @@ struct World::Parts {
   Doorbell* doorbell = nullptr;    ///< of this host's ranks
   int descriptor = -1;             ///< readable when a link has news; -1: there are none
 
+  std::uint64_t turns = 0;  ///< given to operations that need all ranks
+  std::uint64_t turn = 0;   ///< whose turn it is to post
+
   std::unique_ptr<Communicator> communicator;  ///< null once this rank has left
   std::optional<Peers> peers;
 

@@ -65,7 +65,8 @@ Result<std::shared_ptr<Operation>> World::post(Next next, OperationOptions optio
   {
     const Progress::Lock lock(progress);
     TUTTI_RETURN_IF_ERROR(check_usable());
-    TUTTI_ASSIGN_OR_RETURN(operation->is_posted_, operation->next_(*parts_->communicator, operation->works_));
+    if (operation->options_.needs == OperationOptions::kAllRanks) operation->turn_ = parts_->turns++;
+    TUTTI_RETURN_IF_ERROR(operation->post_next());
     is_over = operation->look();
     if (!is_over) progress.add(operation);
   }

@@ -70,7 +70,8 @@ class TUTTI_API World : public std::enable_shared_from_this<World> {
   [[nodiscard]] bool has_arenas() const;
 
   /// Posts what `next` does, and looks once. Errors: those of its first call, on which the caller has no operation: so
-  /// what can be wrong on this rank alone is to be checked before; the world's own end.
+  /// what can be wrong on this rank alone is to be checked before; the world's own end. Behind an operation of several
+  /// steps the first call may come later: then its error is the operation's, and what it points to is to live so long.
   [[nodiscard]] Result<std::shared_ptr<Operation>> post(Next next, OperationOptions options = {});
   /// One collective, with the placement that its addresses show.
   [[nodiscard]] Result<std::shared_ptr<Operation>> post(const Call& call, OperationOptions options = {});

@@ -84,6 +84,30 @@ TEST(World, ManyOperationsAreUnderWayAndWaitedForInAnyOrder) {
   });
 }
 
+TEST(World, AnOperationOfSeveralStepsHoldsBackThoseBehindIt) {
+  as_threads(2, [](World& world) {
+    // The steps of a rank that comes late follow each other at once, those of the other one do not.
+    if (world.rank() == 1) std::this_thread::sleep_for(milliseconds(50));
+    const std::vector<float> ones(10, 1.0F), twos(1000, 2.0F);
+    std::vector<float> steps(10), behind(1000);
+    int step = 0;
+    const auto first = world.post([&](Communicator& communicator, std::vector<Work>& works) -> Result<bool> {
+      TUTTI_ASSIGN_OR_RETURN(const Work work, communicator.post(sum_of(ones, steps)));
+      works.push_back(work);
+      return ++step == 3;
+    });
+    ASSERT_TRUE(first.is_ok()) << first.status().message();
+    const auto second = world.post(sum_of(twos, behind));
+    ASSERT_TRUE(second.is_ok()) << second.status().message();
+    const Status status = second.value()->wait();
+    EXPECT_TRUE(status.is_ok()) << status.message();
+    EXPECT_TRUE(first.value()->wait().is_ok());
+    EXPECT_EQ(step, 3);
+    EXPECT_EQ(steps.back(), 2.0F);
+    EXPECT_EQ(behind.back(), 4.0F);
+  });
+}
+
 TEST(World, AnOperationGoesOnWhileNobodyWaits) {
   as_threads(2, [](World& world) {
     const std::vector<float> input(1'000'000, 1.0F);
