@@ -162,7 +162,7 @@ int check(const SweepOptions& options, const CLI::App& command) {
   request.spec.conditions = parsed.value().conditions;
   request.reach = parsed.value().reach;
   request.spec.timeout = sweep.timeout;
-  const bool draws_order = parsed.value().has_seed && sweep.ranks_as == harness::RanksAs::tasks;
+  const bool draws_order = parsed.value().has_seed && sweep.ranks_as->is_one_thread();
   request.spec.task = harness::CheckTask{.order_seed = draws_order ? std::optional(sweep.seed) : std::nullopt};
 
   const Repeat repeat{.spec = request.spec,

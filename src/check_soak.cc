@@ -79,7 +79,7 @@ class SoakMessages final : public harness::Listener {
 /// Tasks take turns if no --seed is given.
 std::string command_of(const SessionSpec& spec) {
   const std::string backend = spec.references.empty() ? "" : " --backends " + spec.references.front();
-  const bool takes_turns = spec.ranks_as == harness::RanksAs::tasks && !spec.order_seed();
+  const bool takes_turns = spec.ranks_as->is_one_thread() && !spec.order_seed();
   const bool is_usual = spec.transport == harness::usual_transport(spec.ranks_as);
   const std::string transport = is_usual ? "" : " --transports " + spec.transport;
   return fmt::format("tutti check soak{} --ranks {} --ranks-as {}{}{}{} --operations {}", backend, spec.ranks,
@@ -157,7 +157,7 @@ int soak_once(const SessionSpec& spec, const Settings& settings, Progress& progr
     return leave_out(spec, why_not_started(outcome.value()), settings.are_backends_named, tally);
   }
   if (!outcome.value().ok) {
-    const char* const where = harness::share_a_host(spec.ranks_as) ? "" : " by rank 0";
+    const char* const where = spec.ranks_as->ranks_of_runner == 0 ? "" : " by rank 0";
     harness::print("{}: broken off after {} of {}, {} verified{}, {} wrong\n", command_of(spec), messages.so_far.posted,
                    harness::counted(operations_of(spec), "operation"),
                    harness::counted(messages.so_far.verified, "result"), where, messages.so_far.wrong);
@@ -184,7 +184,7 @@ int soak_once(const SessionSpec& spec, const Settings& settings, Progress& progr
 /// A soak for each backend, number of ranks and seed. Errors: invalid_argument, unavailable.
 Result<std::vector<SessionSpec>> soaks_of(Settings& settings) {
   harness::Sweep& sweep = settings.sweep;
-  const bool as_processes = sweep.ranks_as == harness::RanksAs::processes;
+  const bool as_processes = sweep.ranks_as->is_process;
   TUTTI_RETURN_IF_ERROR(settle_across_hosts(sweep, settings.conditions));
   TUTTI_RETURN_IF_ERROR(settle_backends(sweep.backends, as_processes));
   SessionSpec common;
@@ -214,7 +214,7 @@ Result<std::vector<SessionSpec>> soaks_of(Settings& settings) {
       set_transport(transport, common);
       for (int i = 0; i < settings.seeds; ++i) {
         common.seed = sweep.seed + static_cast<std::uint64_t>(i);
-        const bool draws_order = settings.has_seed && common.ranks_as == harness::RanksAs::tasks;
+        const bool draws_order = settings.has_seed && common.ranks_as->is_one_thread();
         common.task = harness::SoakTask{.operations = settings.operations,
                                         .order_seed = draws_order ? std::optional(common.seed) : std::nullopt};
         soaks.push_back(common);

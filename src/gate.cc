@@ -102,9 +102,9 @@ class Launcher {
     std::vector<std::string> words{is_mine ? harness::resolve_program("/proc/self/exe") : plan_.program};
     for (std::string& word : harness::run_arguments(group)) words.push_back(std::move(word));
     // Before the first cell, of processes: not the cells' time.
-    const std::chrono::milliseconds start{!plan_.conditions.topology.hosts.empty()                      ? 1000
-                                          : group.cases.front().ranks_as == harness::RanksAs::processes ? 200
-                                                                                                        : 0};
+    const std::chrono::milliseconds start{!plan_.conditions.topology.hosts.empty()   ? 1000
+                                          : group.cases.front().ranks_as->is_process ? 200
+                                                                                     : 0};
     const auto milliseconds =
         std::chrono::ceil<std::chrono::milliseconds>(plan_.cell_time * group.cases.size()) + start;
     const std::string backends = plan_.backend.empty() ? "tutti" : "tutti," + plan_.backend;

@@ -279,7 +279,7 @@ Result<std::vector<Starter>> starters_of(std::span<const std::vector<Case>> cell
   }
   for (std::string& reference : references) {
     Starter starter;  // with threads and tasks, where references are skipped, the own spawn
-    if (ranks_as == RanksAs::processes) {
+    if (ranks_as->is_process) {
       TUTTI_ASSIGN_OR_RETURN(starter, starter_of(reference));
     }
     auto same = std::ranges::find(starters, starter.name, &Starter::name);

@@ -38,7 +38,7 @@ Status check_settings(const Settings& settings, const World& world) {
     return error(Code::invalid_argument, "{}: {} has started {} ranks, {}", option, world.started_by, world.processes,
                  why);
   };
-  if (sweep.ranks_as != harness::RanksAs::processes) return refuse("--ranks-as", "which are processes");
+  if (!sweep.ranks_as->is_process) return refuse("--ranks-as", "which are processes");
   if (settings.given.contains("ranks") && sweep.ranks != std::vector{world.processes}) {
     return refuse("--ranks", fmt::format("and all of them take part: did you mean --ranks {}?", world.processes));
   }

@@ -54,6 +54,7 @@ class Reports {
     Reports reports;
     reports.console_ = console_for(settings);
     reports.left_out_ = expansion.left_out;
+    reports.ranks_as_ = settings.sweep.ranks_as;
     reports.has_hosts_ = !settings.conditions.topology.hosts.empty();
     harness::RatioOf ratio = harness::ratio_within_a_launch;
     if (settings.sweep.launches > 1) {
@@ -113,8 +114,7 @@ class Reports {
       launches_->add(rows);
     }
     for (const Row& row : rows) {
-      if (row.time_median && !has_hosts_ && row.ranks_as != to_string(harness::RanksAs::tasks) &&
-          row.ranks_as != to_string(harness::RanksAs::blocks) && row.ranks > cores_) {
+      if (row.time_median && !has_hosts_ && ranks_as_->runners(static_cast<int>(row.ranks)) > cores_) {
         crowded_.insert(row.ranks);
       }
       const bool is_bad = row.verdict == Verdict::wrong || row.verdict == Verdict::error;
@@ -273,6 +273,7 @@ class Reports {
   std::map<std::string, double> clock_ns_;   ///< the last launch's
   std::map<std::string, double> clocks_us_;  ///< of several machines; the last launch's
   int cores_ = static_cast<int>(harness::allowed_cores().size());
+  harness::RanksAs ranks_as_ = harness::RanksAs::processes;
   bool has_hosts_ = false;          ///< named ones, whose cores are not known here
   std::set<std::int64_t> crowded_;  ///< numbers of ranks, each a thread or a process, that are more than the cores
   std::optional<harness::OutputFile> prometheus_;
@@ -306,7 +307,7 @@ int run(const SweepOptions& options, const CLI::App& command, const TraceOptions
   for (const harness::Cell& cell : expansion.cells) {
     // Each machine sees for itself.
     if (!settings.conditions.topology.hosts.empty() || settings.reach.joined != nullptr) break;
-    const int hosts = harness::share_a_host(sweep.ranks_as) ? 1 : cell.ranks;
+    const int hosts = sweep.ranks_as->runners(cell.ranks);
     const auto masks = harness::masks_for(settings.conditions.topology.bind, hosts, places);
     if (!masks.is_ok()) return complain(error(masks.status().code(), "--bind: {}", masks.status().message()));
   }

@@ -41,7 +41,7 @@ std::chrono::nanoseconds usual_time(const RunPlan& plan) {
 
 Status settle(Settings& settings, harness::RanksAs ranks_as) {
   TUTTI_RETURN_IF_ERROR(settle_across_hosts(settings.sweep, settings.conditions));
-  return settle_backends(settings.sweep.backends, ranks_as == harness::RanksAs::processes, !settings.is_quiet);
+  return settle_backends(settings.sweep.backends, ranks_as->is_process, !settings.is_quiet);
 }
 
 void add_cell(RunPlan& plan, const Cell& cell, std::vector<Case> cases) {

@@ -68,8 +68,7 @@ Result<RunPlan> trace_plan_of(const TraceOptions& options, Settings& settings, h
                  "mean --ranks-as processes?");
   }
   TUTTI_RETURN_IF_ERROR(settle_across_hosts(sweep, settings.conditions));
-  TUTTI_RETURN_IF_ERROR(
-      settle_backends(sweep.backends, sweep.ranks_as == harness::RanksAs::processes, !settings.is_quiet));
+  TUTTI_RETURN_IF_ERROR(settle_backends(sweep.backends, sweep.ranks_as->is_process, !settings.is_quiet));
   const std::vector<std::string> transports = harness::transports_of(sweep);
   if (transports.size() != 1) {
     return error(Code::invalid_argument, "--transports: a trace is replayed over one, not over {}: did you mean '{}'?",

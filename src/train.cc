@@ -142,8 +142,8 @@ Status check_shares(const TrainTask& task, std::int64_t learned, int ranks) {
 /// A job for each backend, number of ranks and transport. Errors: invalid_argument, unavailable.
 Result<Course> course_of(Settings& settings, const TrainTexts& texts) {
   harness::Sweep& sweep = settings.sweep;
-  const bool as_processes = sweep.ranks_as == harness::RanksAs::processes;
-  if (!as_processes && sweep.ranks_as != harness::RanksAs::threads) {
+  const bool as_processes = sweep.ranks_as->is_process;
+  if (!as_processes && sweep.ranks_as->ranks_of_runner != 1) {
     return error(Code::invalid_argument,
                  "--ranks-as: a training runs with processes and threads, not {}: did you mean "
                  "'threads'?",

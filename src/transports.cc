@@ -93,7 +93,7 @@ nlohmann::json list_of_transports() {
     }
     const Transport& row = *one.row.value();
     json serves = json::array();
-    for (const RanksAs ranks_as : {RanksAs::processes, RanksAs::threads, RanksAs::tasks, RanksAs::blocks}) {
+    for (const RanksAs ranks_as : harness::rank_kinds()) {
       if (harness::serves(row, ranks_as)) serves.push_back(to_string(ranks_as));
     }
     std::string note = row.note;

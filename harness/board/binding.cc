@@ -79,7 +79,7 @@ Status bind_this_thread(const std::vector<int>& mask) {
 }
 
 int cores_together(RanksAs ranks_as) {
-  return ranks_as == RanksAs::tasks ? 1 : static_cast<int>(allowed_cores().size());  // tasks share one thread
+  return ranks_as->is_one_thread() ? 1 : static_cast<int>(allowed_cores().size());
 }
 
 }  // namespace tutti::harness::board

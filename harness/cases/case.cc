@@ -17,8 +17,6 @@
 namespace tutti::harness::cases {
 namespace {
 
-constexpr std::array kRanksAs{Named{RanksAs::processes, "processes"}, Named{RanksAs::threads, "threads"},
-                              Named{RanksAs::tasks, "tasks"}, Named{RanksAs::blocks, "blocks"}};
 constexpr std::array kPlacements{Named{Placement::out, "out"}, Named{Placement::in, "in"}};
 constexpr std::array kCadences{Named{Cadence::isolated, "isolated"}, Named{Cadence::streaming, "streaming"}};
 
@@ -209,11 +207,18 @@ bool is_name(std::string_view text) {
   });
 }
 
-std::string_view to_string(RanksAs ranks_as) { return name_in(kRanksAs, ranks_as); }
+std::string_view to_string(RanksAs ranks_as) { return ranks_as->name; }
 std::string_view to_string(Placement placement) { return name_in(kPlacements, placement); }
 std::string_view to_string(Cadence cadence) { return name_in(kCadences, cadence); }
 
-Result<RanksAs> parse_ranks_as(std::string_view name) { return parse_kind("ranks-as", name, kRanksAs); }
+Result<RanksAs> parse_ranks_as(std::string_view name) {
+  std::vector<std::string> names;
+  for (const RanksAs kind : rank_kinds()) {
+    if (is_same_name(name, kind->name)) return kind;
+    names.emplace_back(kind->name);
+  }
+  return unknown_name("ranks-as", name, names);
+}
 Result<Placement> parse_placement(std::string_view name) { return parse_kind("placement", name, kPlacements); }
 Result<Buffers> parse_buffers(std::string_view name) {
   static const std::array kBuffers{Named{Buffers::private_, to_string(Buffers::private_)},

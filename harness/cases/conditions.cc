@@ -91,7 +91,7 @@ constexpr std::array kClashesOfSkew{Clash{.option = "--cadence",
                                           .meant = "--cadence isolated"}};
 constexpr std::array kClashesOfOverlap{
     Clash{.option = "--ranks-as",
-          .value = "tasks",
+          .kinds = [](const RankKind& kind) { return !kind.is_on_device && kind.ranks_of_runner != 1; },
           .why = "whose one thread would compute for all ranks in turn",
           .meant = "--ranks-as processes"},
     Clash{.option = "--cadence",
@@ -261,12 +261,15 @@ const std::array kConditions{
   static_assert(std::tuple_size_v<decltype(kConditions)> == 10);
 }
 
+/// Ranks that have a device are thread blocks, whatever calls for them.
+RanksAs kind_beside(const Beside& beside) {
+  return beside.ranks_on == RanksOn::cores ? beside.ranks_as : RanksAs::blocks;
+}
+
 /// The text of another option, where it is not the usual one.
 std::string text_beside(std::string_view option, const Conditions& values, const Beside& beside) {
   if (option == "--cadence") return std::string(to_string(beside.cadence));
-  if (option == "--ranks-as") {
-    return std::string(to_string(beside.ranks_on == RanksOn::cores ? beside.ranks_as : RanksAs::blocks));
-  }
+  if (option == "--ranks-as") return std::string(to_string(kind_beside(beside)));
   const Condition* const condition = condition_of_option(option);
   std::string text = condition->text(values);
   return text == condition->usual ? std::string() : text;
@@ -277,7 +280,9 @@ Status check_clashes_of(const Condition& condition, const Conditions& values, co
   for (const Clash& clash : condition.clashes) {
     const std::string other = text_beside(clash.option, values, beside);
     const bool is_own = clash.own.empty() ? own != condition.usual : own == clash.own;
-    const bool is_other = clash.value.empty() ? !other.empty() : other == clash.value;
+    const bool is_other = clash.kinds != nullptr ? clash.kinds(*kind_beside(beside).operator->())
+                          : clash.value.empty()  ? !other.empty()
+                                                 : other == clash.value;
     if (!is_own || !is_other) continue;
     return error(Code::invalid_argument, "{}: '{}' has no meaning with {} {}, {}: did you mean {}?", condition.option,
                  own, clash.option, other, clash.why, clash.meant);

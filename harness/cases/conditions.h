@@ -90,11 +90,12 @@ struct Beside {
 
 /// Two options that cannot stand beside each other.
 struct Clash {
-  std::string_view own;     ///< the condition's text; empty: any but the usual one
-  std::string_view option;  ///< the other: of a condition, or --cadence, --ranks-as
-  std::string_view value;   ///< its text; empty: any but the usual one
-  std::string_view why;     ///< "which is measured without computing"
-  std::string_view meant;   ///< "--cache hot"
+  std::string_view own;                      ///< the condition's text; empty: any but the usual one
+  std::string_view option;                   ///< the other: of a condition, or --cadence, --ranks-as
+  std::string_view value;                    ///< its text; empty: any but the usual one
+  bool (*kinds)(const RankKind&) = nullptr;  ///< of --ranks-as, in place of `value`: the kinds that clash
+  std::string_view why;                      ///< "which is measured without computing"
+  std::string_view meant;                    ///< "--cache hot"
 };
 
 /// The column of a row that says what the condition was. A row in which nothing was measured leaves it empty, unless it

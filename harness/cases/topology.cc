@@ -22,7 +22,7 @@ Status check_named_hosts(const TopologySpec& spec, const Transport& transport, i
   if (spec.options.pretended_hosts > 0) {
     return error(Code::invalid_argument, "--pretend-hosts: has no meaning with --hosts {}, which are real ones", text);
   }
-  if (spec.ranks_as != RanksAs::processes) {
+  if (!spec.ranks_as->is_process) {
     return error(Code::invalid_argument, "--hosts: '{}' with {}: did you mean --ranks-as processes?", text,
                  to_string(spec.ranks_as));
   }
@@ -103,9 +103,9 @@ Result<Topology> topology_of(const TopologySpec& spec, int ranks, std::span<cons
                     .transport = transport,
                     .hosts = hosts_of(spec, *transport, ranks),
                     .host_names = {},
-                    .ranks_on = spec.ranks_as == RanksAs::blocks ? RanksOn::shared_device
-                                : transport->has_gpu_each        ? RanksOn::own_device
-                                                                 : RanksOn::cores};
+                    .ranks_on = spec.ranks_as->is_on_device ? RanksOn::shared_device
+                                : transport->has_gpu_each   ? RanksOn::own_device
+                                                            : RanksOn::cores};
   TUTTI_RETURN_IF_ERROR(check_options(topology));
   // The hosts that have no rank are at the end of the list.
   for (std::size_t host = 0; host < spec.options.hosts.size() && std::cmp_less(host, topology.hosts.count()); ++host) {

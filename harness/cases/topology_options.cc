@@ -30,11 +30,10 @@ Status check_gpus(const Conditions& values, const Beside& beside) {
                values.topology.gpus, beside.ranks, beside.ranks == 1 ? "" : "s", beside.ranks, values.topology.gpus);
 }
 
-constexpr std::string_view kOfBlocks = "whose ranks are no thread blocks";
-constexpr std::array kClashesOfBlocks{
-    Clash{.option = "--ranks-as", .value = "processes", .why = kOfBlocks, .meant = "--ranks-as blocks"},
-    Clash{.option = "--ranks-as", .value = "threads", .why = kOfBlocks, .meant = "--ranks-as blocks"},
-    Clash{.option = "--ranks-as", .value = "tasks", .why = kOfBlocks, .meant = "--ranks-as blocks"}};
+constexpr std::array kClashesOfBlocks{Clash{.option = "--ranks-as",
+                                            .kinds = [](const RankKind& kind) { return !kind.is_on_device; },
+                                            .why = "whose ranks are no thread blocks",
+                                            .meant = "--ranks-as blocks"}};
 
 const std::array kTopologyOptions{
     Condition{

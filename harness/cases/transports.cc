@@ -16,7 +16,7 @@ const std::string& usual_transport(RanksAs ranks_as) {
 }
 
 bool serves(const Transport& transport, RanksAs ranks_as) {
-  const bool are_apart = ranks_as == RanksAs::blocks && transport.spans_hosts;  // one device has all blocks
+  const bool are_apart = ranks_as->is_on_device && transport.spans_hosts;  // one device has all blocks
   return transport.serves_ranks(ranks_in(ranks_as)) && !are_apart;
 }
 

@@ -14,7 +14,7 @@
 namespace tutti::harness::cases {
 
 [[nodiscard]] constexpr RanksIn ranks_in(RanksAs ranks_as) {
-  return ranks_as == RanksAs::processes ? RanksIn::own_processes : RanksIn::one_process;
+  return ranks_as->is_process ? RanksIn::own_processes : RanksIn::one_process;
 }
 
 [[nodiscard]] bool serves(const Transport& transport, RanksAs ranks_as);

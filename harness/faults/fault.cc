@@ -119,7 +119,7 @@ std::string why_not_applicable(Fault fault, const Cell& cell) {
   const Collective collective = cell.collective;
   if (!has_data(collective)) {
     if (fault != Fault::missing_rank) return "a barrier has no data";
-    return cell.ranks_as == RanksAs::blocks ? "thread blocks begin together, when every rank has called" : "";
+    return cell.ranks_as->is_on_device ? "thread blocks begin together, when every rank has called" : "";
   }
   switch (fault) {
     case Fault::doubled_contribution:

@@ -105,7 +105,7 @@ std::string otherwise_alike(const std::vector<Row>& rows, const Case& one) {
     const auto same = [&](const Row& row) { return row.backend == kOwnBackend && is_of_case(variant, row.case_id); };
     return std::ranges::any_of(rows, same);
   };
-  for (const RanksAs ranks_as : {RanksAs::processes, RanksAs::threads, RanksAs::tasks, RanksAs::blocks}) {
+  for (const RanksAs ranks_as : rank_kinds()) {
     Case variant = one;
     variant.ranks_as = ranks_as;
     variant.transport = usual_transport(ranks_as);

@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds kStartOfOthers{150};
 std::chrono::nanoseconds Forecast::planned(std::span<const Case> cases) const {
   std::chrono::nanoseconds launches{};
   for (const CellGroup& group : groups_of(cases)) {
-    const bool are_processes = group.cases.front().ranks_as == RanksAs::processes;
+    const bool are_processes = group.cases.front().ranks_as->is_process;
     launches += plan_.cell_time * group.cases.size() + (are_processes ? kStartOfProcesses : kStartOfOthers);
   }
   return launches * plan_.launches;

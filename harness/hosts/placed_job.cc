@@ -12,7 +12,7 @@ namespace tutti::harness::hosts {
 namespace {
 
 Status check(const Job& job, const JobAcross& across) {
-  if (job.ranks_as != RanksAs::processes) {
+  if (!job.ranks_as->is_process) {
     return error(Code::invalid_argument, "ranks on several hosts are processes");
   }
   if (job.start && job.start->across.empty()) {

@@ -203,7 +203,7 @@ namespace {
 
 Status check(const Job& job) {
   if (job.ranks < 1) return error(Code::invalid_argument, "{} ranks; at least 1", job.ranks);
-  if (job.start && job.ranks_as != RanksAs::processes) {
+  if (job.start && !job.ranks_as->is_process) {
     return error(Code::invalid_argument, "'{}' starts ranks as processes only", job.start->words.front());
   }
   if (job.timeout <= 0ms) return error(Code::invalid_argument, "a timeout of {} ms; at least 1", job.timeout.count());

@@ -88,7 +88,7 @@ std::optional<std::uint64_t> tasks_left(const Tree& tree) {
 
 // Counted on Open MPI 4.1.4: its mpirun had 24 descriptors and 3.8 per rank open, and more while it starts them.
 Needs needs_of(const Job& job) {
-  const bool as_processes = job.ranks_as == RanksAs::processes;
+  const bool as_processes = job.ranks_as->is_process;
   constexpr std::uint64_t kLauncherFiles = 8;  // segments, the socket, a pipe to a child, the log
   const std::uint64_t launcher = open_descriptors() + kLauncherFiles;
   Needs needs{.ranks = job.ranks};
@@ -96,7 +96,7 @@ Needs needs_of(const Job& job) {
   needs.new_tasks = {.base = 2, .per_rank = as_processes ? 2U : 1U};  // a rank has a watching thread
   const std::uint64_t own = address_bytes_here() + 16 * kMiB + job.domain_bytes;
   needs.address_bytes = {.base = own, .per_rank = 4096};  // the board
-  if (job.ranks_as == RanksAs::threads) needs.address_bytes.per_rank += stack_bytes();
+  if (!as_processes && job.ranks_as->ranks_of_runner != 0) needs.address_bytes.per_rank += stack_bytes();
   if (job.start) {
     needs.descriptors = {.base = std::max<std::uint64_t>(40, launcher), .per_rank = 5};
     needs.new_tasks = {.base = 10, .per_rank = 4};

@@ -30,9 +30,7 @@ using TimePoint = std::chrono::steady_clock::time_point;
 class RunningJob : private Connections::Events {
  public:
   RunningJob(const Job& job, Listener& listener)
-      : job_(job),
-        listener_(listener),
-        members_(static_cast<std::size_t>(job.ranks_as == RanksAs::processes ? job.ranks : 1)) {}
+      : job_(job), listener_(listener), members_(static_cast<std::size_t>(job.ranks_as->is_process ? job.ranks : 1)) {}
 
   ~RunningJob() override { children_.end(); }
   RunningJob(const RunningJob&) = delete;

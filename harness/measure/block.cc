@@ -215,17 +215,15 @@ class Calls {
     arrivals_.push_back({.latest_ns = latest_arrival(), .instant_ns = instant_ns_});
     all_times_.push_back(times_);
   }
-  /// Of the ranks of this host in the call just made. A host that has them all lets them enter one after the other:
-  /// there, nobody is late.
+  /// When the first rank of this host entered the call just made. The host lets its others enter one after the other,
+  /// so they are not late. Nothing if the host has all ranks.
   [[nodiscard]] std::optional<std::int64_t> latest_arrival() const {
-    std::optional<std::int64_t> latest;
-    if (host_.count() == 1) return latest;
+    if (host_.count() == 1) return {};
     for (std::size_t i = 0; i < times_.enter_ns.size(); ++i) {
       if (late_rank_ == host_.ranks()[i]) continue;  // as it was asked to be
-      latest =
-          std::max(latest.value_or(std::numeric_limits<std::int64_t>::min()), times_.enter_ns[i] - times_.marking_ns);
+      return times_.enter_ns[i] - times_.marking_ns;
     }
-    return latest;
+    return {};
   }
 
   Host& host_;

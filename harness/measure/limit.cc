@@ -248,19 +248,29 @@ class LimitBackend::PreparedShares final : public Prepared {
     }
     // From the base of a rank's heap, which each process sees elsewhere; without one, addresses are everybody's.
     struct Offsets {
+      int rank = -1;  ///< none
       std::uintptr_t input = 0;
       std::uintptr_t output = 0;
     };
     const auto base = [&](int rank) { return reinterpret_cast<std::uintptr_t>(backend_.domain_.seat(rank).heap); };
-    const std::uintptr_t own = base(host_->ranks().front());
-    const Addresses here = mine(0);
-    TUTTI_ASSIGN_OR_RETURN(const auto offsets,
-                           host_->exchange(Offsets{.input = reinterpret_cast<std::uintptr_t>(here.input) - own,
-                                                   .output = reinterpret_cast<std::uintptr_t>(here.output) - own}));
-    for (std::size_t rank = 0; rank < offsets.size(); ++rank) {
-      const std::uintptr_t there = base(static_cast<int>(rank));
-      all.push_back({.input = reinterpret_cast<std::byte*>(there + offsets[rank].input),
-                     .output = reinterpret_cast<std::byte*>(there + offsets[rank].output)});
+    TUTTI_ASSIGN_OR_RETURN(const auto ranks_of_hosts, host_->exchange(buffers_.size()));
+    all.resize(static_cast<std::size_t>(case_.ranks));
+    for (std::size_t i = 0; i < std::ranges::max(ranks_of_hosts); ++i) {
+      Offsets offsets;
+      if (i < buffers_.size()) {
+        const Addresses here = mine(i);
+        const int rank = host_->ranks()[i];
+        offsets = {.rank = rank,
+                   .input = reinterpret_cast<std::uintptr_t>(here.input) - base(rank),
+                   .output = reinterpret_cast<std::uintptr_t>(here.output) - base(rank)};
+      }
+      TUTTI_ASSIGN_OR_RETURN(const auto of_hosts, host_->exchange(offsets));
+      for (const Offsets& there : of_hosts) {
+        if (there.rank < 0) continue;
+        all[static_cast<std::size_t>(there.rank)] = {
+            .input = reinterpret_cast<std::byte*>(base(there.rank) + there.input),
+            .output = reinterpret_cast<std::byte*>(base(there.rank) + there.output)};
+      }
     }
     return all;
   }

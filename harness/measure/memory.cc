@@ -72,7 +72,7 @@ MemoryNeed memory_need(const std::vector<Case>& cell, CacheState cache) {
     if (&one == &cell.front()) need.own += static_cast<double>(rotation.filler_bytes) * one.ranks;
     aside = std::max({aside, copies, reference_need(one)});
   }
-  const bool maps_all = !cell.empty() && cell.front().ranks_as == RanksAs::processes;
+  const bool maps_all = !cell.empty() && cell.front().ranks_as->is_process;
   need.aside = aside + kPageTables * (need.own + need.shared * (maps_all ? cell.front().ranks : 1));
   return need;
 }

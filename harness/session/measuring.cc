@@ -67,7 +67,7 @@ Measuring::Measuring(const SessionSpec& spec, const MeasureTask& task, const Pla
   // What the memory of one machine can do is no limit of what goes between hosts.
   const bool is_on_one_host = domain_.hosts() == nullptr || domain_.hosts()->count() == 1;
   if (!spec_.conditions.measures_limit() || !is_on_one_host) return;
-  if (spec_.ranks_as == RanksAs::blocks) {
+  if (spec_.ranks_as->is_on_device) {
     limit_.emplace(domain_, host_.ranks(), std::max(spec_.conditions.topology.lanes, 1));
   } else {
     limit_.emplace(domain_, host_.ranks());
@@ -142,7 +142,7 @@ Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std:
 }
 
 std::vector<int> Measuring::gpus_of_ranks() const {
-  if (spec_.ranks_as != RanksAs::blocks) return {host_.at().local};
+  if (!spec_.ranks_as->is_on_device) return {host_.at().local};
   std::vector<int> all(static_cast<std::size_t>(spec_.conditions.topology.gpus));
   std::iota(all.begin(), all.end(), 0);
   return all;

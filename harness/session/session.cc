@@ -28,7 +28,7 @@
 namespace tutti::harness::session {
 namespace {
 
-int hosts_of(const SessionSpec& spec) { return share_a_host(spec.ranks_as) ? 1 : spec.ranks; }
+int hosts_of(const SessionSpec& spec) { return spec.ranks_as->runners(spec.ranks); }
 
 bool spans_hosts(const Domain& domain) { return domain.hosts() != nullptr && domain.hosts()->count() > 1; }
 
@@ -77,15 +77,14 @@ Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Pl
 }
 
 HostOptions host_options(const SessionSpec& spec, int host, bool is_crowded) {
-  HostOptions options{
-      .host = host, .hosts = hosts_of(spec), .job_ranks = spec.ranks, .ranks = {host}, .timeout = spec.timeout};
-  if (share_a_host(spec.ranks_as)) {
-    options.ranks.resize(static_cast<std::size_t>(spec.ranks));
-    std::iota(options.ranks.begin(), options.ranks.end(), 0);
-  }
+  HostOptions options{.host = host,
+                      .hosts = hosts_of(spec),
+                      .job_ranks = spec.ranks,
+                      .ranks = spec.ranks_as->ranks_of(host, spec.ranks),
+                      .timeout = spec.timeout};
   options.yields = is_crowded;
   options.naps = spec.as<CheckTask>() != nullptr;
-  if (spec.ranks_as != RanksAs::processes) options.grace = {};
+  if (!spec.ranks_as->is_process) options.grace = {};
   return options;
 }
 
@@ -136,10 +135,10 @@ Status run_host(const SharedPlace& shared, int index) {
     return bound;
   }
   std::optional<Order> order;
-  if (spec.order_seed() && spec.ranks_as == RanksAs::tasks) order.emplace(*spec.order_seed(), spec.ranks);
+  if (spec.order_seed() && spec.ranks_as->is_one_thread()) order.emplace(*spec.order_seed(), spec.ranks);
   HostOptions options = host_options(spec, index, is_crowded(shared.masks));
   options.at = place.at;
-  if (spec.ranks_as == RanksAs::threads) options.at.local += index;
+  if (!spec.ranks_as->is_process) options.at.local += options.ranks.front();
   options.order = order ? &*order : nullptr;
   options.exchange = &shared.exchange;
   Host host(place.board, options);
@@ -223,10 +222,10 @@ std::vector<RankStanding> standings_of(const Domain& domain) {
 }
 
 Status run_session(const SessionSpec& spec, const SessionPlace& place) {
-  if (spec.as<CheckTask>() != nullptr && spec.ranks_as != RanksAs::tasks) keep_freed_memory();
+  if (spec.as<CheckTask>() != nullptr && !spec.ranks_as->is_one_thread()) keep_freed_memory();
   // Threads of blocks inherit the mask of the one that calls for all ranks.
   // A rank that somebody has bound is taken to have its cores for itself.
-  const bool binds_nothing = spec.ranks_as == RanksAs::blocks || place.keeps_cores;
+  const bool binds_nothing = spec.ranks_as->is_on_device || place.keeps_cores;
   const auto bind = binds_nothing ? std::optional(Bind::none) : spec.conditions.topology.bind;
   const AcrossPlace* const far = place.across;
   const int on_cores = place.keeps_cores ? 1 : far != nullptr ? far->ranks_on_cores : hosts_of(spec);
@@ -250,7 +249,7 @@ Status run_session(const SessionSpec& spec, const SessionPlace& place) {
   TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Domain> domain,
                          topology.transport->open(topology.domain_shape(spec.heap_bytes),
                                                   {.memory = place.domain_fd,
-                                                   .rank = spec.ranks_as == RanksAs::processes ? place.rank : -1,
+                                                   .rank = spec.ranks_as->is_process ? place.rank : -1,
                                                    .seed = spec.seed,
                                                    .timeout = spec.timeout,
                                                    .across = across ? &*across : nullptr}));
@@ -261,8 +260,9 @@ Status run_session(const SessionSpec& spec, const SessionPlace& place) {
                            .domain = *domain,
                            .cores = together,
                            .exchange = mesh != nullptr ? *mesh : shared_board()};
-  if (spec.ranks_as == RanksAs::threads) return run_on_threads(shared, spec.ranks);
-  return run_host(shared, spec.ranks_as == RanksAs::processes ? place.rank : 0);
+  if (spec.ranks_as->is_process) return run_host(shared, place.rank);
+  if (spec.ranks_as->ranks_of_runner == 0) return run_host(shared, 0);
+  return run_on_threads(shared, hosts_of(spec));
 }
 
 }  // namespace tutti::harness::session

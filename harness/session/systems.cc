@@ -19,7 +19,7 @@ namespace {
 
 /// That there are as many GPUs as thread blocks are dealt over.
 Status check_gpus(const SessionSpec& spec, const cuda::Runtime& runtime) {
-  if (spec.ranks_as != RanksAs::blocks || spec.conditions.topology.gpus <= runtime.devices) return {};
+  if (!spec.ranks_as->is_on_device || spec.conditions.topology.gpus <= runtime.devices) return {};
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
   return error(Code::unavailable, "--gpus {}: this process has {} GPU{} (CUDA_VISIBLE_DEVICES is {}); {}",
                spec.conditions.topology.gpus, runtime.devices, runtime.devices == 1 ? "" : "s",
@@ -167,7 +167,7 @@ Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec
 }
 
 Result<std::unique_ptr<ReferenceBackend>> Systems::reference_of(std::size_t index) {
-  if (spec_.ranks_as != RanksAs::processes) return ReferenceBackend::skipped(spec_.references[index]);
+  if (!spec_.ranks_as->is_process) return ReferenceBackend::skipped(spec_.references[index]);
   return open_reference(spec_, topology_, index, host_, address_);
 }
 
@@ -206,7 +206,7 @@ Result<std::vector<std::unique_ptr<CudaMemory>>> open_gpu_memory(const SessionSp
   std::map<int, std::shared_ptr<const DeviceVerifier>> verifiers;  // by GPU: ranks of one are verified together
   for (std::size_t i = 0; i < ranks.count; ++i) {
     const int index = static_cast<int>(i);
-    const int device = spec.ranks_as == RanksAs::blocks
+    const int device = spec.ranks_as->is_on_device
                            ? device_dealt(index, static_cast<int>(ranks.count), spec.conditions.topology.gpus)
                            : ranks.first + index;
     TUTTI_ASSIGN_OR_RETURN(auto one, CudaMemory::open(runtime, device));

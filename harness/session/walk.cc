@@ -122,7 +122,7 @@ Status SessionWalk::foresee(std::size_t index, Prospect& prospect) {
   const MemoryNeed with_its_limit = has_limit ? memory_need(with_limit(on_host), spec_.conditions.cache) : need;
   if (with_its_limit.sum() >= kLeastNeedChecked) {
     MemoryRoom room;
-    if (spec_.ranks_as == RanksAs::processes) room.heap_bytes = spec_.heap_bytes;
+    if (spec_.ranks_as->is_process) room.heap_bytes = spec_.heap_bytes;
     TUTTI_RETURN_IF_ERROR(host_.exchange(char{}).status());  // all have given back what the cell before had
     TUTTI_ASSIGN_OR_RETURN(room.left, host_.agree(memory_left()));
     prospect.has_limit = fits_memory(with_its_limit, room).is_ok();
@@ -200,7 +200,7 @@ Result<Reason> SessionWalk::lacks_memory_for(const Replayed& calls) {
   const MemoryNeed need = memory_need(all);
   if (need.sum() < kLeastNeedChecked) return Reason();
   MemoryRoom room;
-  if (spec_.ranks_as == RanksAs::processes) room.heap_bytes = spec_.heap_bytes;
+  if (spec_.ranks_as->is_process) room.heap_bytes = spec_.heap_bytes;
   TUTTI_ASSIGN_OR_RETURN(room.left, host_.agree(memory_left()));
   return Reason::of(fits_memory(need, room));
 }

@@ -377,7 +377,7 @@ Result<SoakResult> soak_from_json(std::string_view text) {
 Result<SoakResult> run_soak(const SoakSpec& spec, const SoakPlace& place) {
   const Mix mix(spec.seed, spec.ranks, spec.operations);
   Host& host = place.host;
-  const bool is_own_process = spec.ranks_as == RanksAs::processes;
+  const bool is_own_process = spec.ranks_as->is_process;
   // Threads share their process: only between two exchanges, in which all stand still, is a count one's own.
   struct Nothing {};
   const bool counts = is_own_process || host.index() == 0;
