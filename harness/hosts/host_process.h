@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process that the launcher of a job on several hosts has on each of them: it starts the host's ranks, with
-// a board and memory of their own, hands on what they say and how they end, and does not outlive the launcher.
+// The process that the launcher of a job on several hosts has on each of them. It holds the connection to the launcher,
+// and ends with it. What it does for a group of ranks is a Work (work.h).
 #pragma once
 
 #include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "harness/board/rank_standing.h"
 #include "harness/floors.h"
 #include "harness/hosts/host_talk.h"
+#include "harness/hosts/work.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::hosts {
-
-/// What the memory that the ranks of host `host` share says of each rank of the job; empty: nothing.
-using Standings = std::function<std::vector<RankStanding>(const std::string& payload, int host, int domain_fd)>;
 
 /// From the invitation on stdin to the end. Nothing of the job is left here when it returns, unless this process is
 /// killed: then the kernel kills the ranks. `build`: compared with the launcher's. `standings`: asked for where a rank
