@@ -6,6 +6,7 @@
 
 #include "harness/cases/lists.h"
 #include "impl/algorithms/algorithm.h"
+#include "impl/execute/resources.h"
 #include "impl/schedule/segment.h"
 #include "impl/transports/transport.h"
 #include "impl/types/names.h"
@@ -35,14 +36,12 @@ constexpr Count kEndless = 1 << 24;  ///< elements of a block: what can be cut i
 /// How a call of `count` elements is cut, on the transport with the largest slots, which is that of one process.
 Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Count count, Buffers buffers) {
   const DomainShape shape = best_transport(RanksIn::one_process).shape(problem.ranks, 1, 0);
-  const auto segment = choose_segment(schedule_of(algorithm, problem),
-                                      {.count = count,
-                                       .dtype = dtype,
-                                       .op = is_reducing(problem.collective) ? Op::sum : Op::none,
-                                       .buffers = buffers,
-                                       .resources = {.slots = shape.slots,
-                                                     .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
-                                                     .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes)}});
+  const auto segment =
+      choose_segment(schedule_of(algorithm, problem), {.count = count,
+                                                       .dtype = dtype,
+                                                       .op = is_reducing(problem.collective) ? Op::sum : Op::none,
+                                                       .buffers = buffers,
+                                                       .resources = resources_of(shape)});
   return segment.is_ok() ? (count + segment.value() - 1) / segment.value() : 0;
 }
 

@@ -9,6 +9,7 @@
 #include "harness/text/counted.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/execute/reach.h"
+#include "impl/execute/resources.h"
 #include "impl/schedule/bind.h"
 #include "impl/types/names.h"
 
@@ -149,9 +150,7 @@ Status stays_on_hosts(const Case& one, const Topology& topology) {
                                      .op = one.op,
                                      .is_in_place = one.is_in_place,
                                      .buffers = one.buffers,
-                                     .resources = {.slots = shape.slots,
-                                                   .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
-                                                   .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes)}});
+                                     .resources = resources_of(shape)});
   TUTTI_RETURN_IF_ERROR(bound.status());
   if (check_reach(schedule, bound.value(), topology.hosts).is_ok()) return {};
   return error(Code::unavailable, "{} {}, which touches memory of other hosts{}", to_string(one.collective),

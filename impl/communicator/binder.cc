@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "impl/execute/reach.h"
+#include "impl/execute/resources.h"
 #include "impl/prove/prove.h"
 
 namespace tutti {
@@ -95,10 +96,7 @@ Result<BoundEntry*> Binder::bind(const Call& call, const PlanCache::Key& key) {
                             .op = call.op,
                             .is_in_place = call.is_in_place,
                             .buffers = call.buffers,
-                            .resources = {.slots = shape.slots,
-                                          .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
-                                          .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes),
-                                          .cache_bytes = options_.cache_bytes},
+                            .resources = resources_of(shape, options_.cache_bytes),
                             .segment = call.blocks == nullptr ? options_.segment : 0,
                             .lanes = options_.lanes,
                             .blocks = call.blocks};

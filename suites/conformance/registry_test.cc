@@ -21,6 +21,7 @@
 #include "harness/session/session.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/communicator/communicator.h"
+#include "impl/execute/resources.h"
 #include "impl/schedule/segment.h"
 
 namespace tutti::harness {
@@ -115,17 +116,13 @@ class Coverage : public testing::TestWithParam<Axis> {
   [[nodiscard]] Count segments_of(const Algorithm& algorithm, const Case& one) const {
     const auto topology = topology_of({.ranks = GetParam().ranks, .ranks_as = GetParam().ranks_as});
     const DomainShape shape = topology.value().domain_shape(0);
-    const auto segment =
-        choose_segment(schedule_of(algorithm, one.problem()),
-                       {.rank = one.root,
-                        .count = one.count,
-                        .dtype = one.dtype,
-                        .op = one.op,
-                        .is_in_place = one.is_in_place,
-                        .buffers = one.buffers,
-                        .resources = {.slots = shape.slots,
-                                      .slot_bytes = static_cast<std::int64_t>(shape.slot_bytes),
-                                      .scratch_bytes = static_cast<std::int64_t>(shape.scratch_bytes)}});
+    const auto segment = choose_segment(schedule_of(algorithm, one.problem()), {.rank = one.root,
+                                                                                .count = one.count,
+                                                                                .dtype = one.dtype,
+                                                                                .op = one.op,
+                                                                                .is_in_place = one.is_in_place,
+                                                                                .buffers = one.buffers,
+                                                                                .resources = resources_of(shape)});
     EXPECT_TRUE(segment.is_ok()) << segment.status().message();
     return segment.is_ok() ? (one.count + segment.value() - 1) / segment.value() : 0;
   }
