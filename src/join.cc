@@ -112,17 +112,12 @@ Result<World> world_of(const Settings& settings) {
 /// The hosts of the job, as all of its processes learn of them.
 Result<std::shared_ptr<harness::JoinedHosts>> meet(const Settings& settings, const World& world,
                                                    const std::string& arguments) {
-  harness::HostsMeeting meeting{.world = world,
-                                .interface = settings.reach.interface,
-                                .build = build_text(),
-                                .arguments = arguments,
-                                .timeout = settings.sweep.timeout};
-  if (meeting.interface.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(meeting.interface, interface_from(environment_here()));
-  }
-  TUTTI_ASSIGN_OR_RETURN(meeting.init, init_from("", environment_here()));
-  TUTTI_ASSIGN_OR_RETURN(meeting.secret, job_secret_from(environment_here()));
-  meeting.start = hash_of_start(world, environment_here());
+  TUTTI_ASSIGN_OR_RETURN(const harness::HostsMeeting meeting,
+                         harness::by_environment({.world = world,
+                                                  .interface = settings.reach.interface,
+                                                  .build = build_text(),
+                                                  .arguments = arguments,
+                                                  .timeout = settings.sweep.timeout}));
   TUTTI_ASSIGN_OR_RETURN(harness::JoinedHosts hosts, meet_hosts(meeting));
   return std::make_shared<harness::JoinedHosts>(std::move(hosts));
 }
@@ -134,12 +129,11 @@ int complain_of_meeting(const Status& why) {
 }
 
 /// The first process of a host that is not the first.
-int serve_host(const World& world, const harness::JoinedHosts& hosts, const harness::Announcement& announcement) {
-  const auto at = std::ranges::find(hosts.all, world.first_here(), &harness::JoinedHost::first);
+int serve_host(const harness::JoinedHosts& hosts, const harness::Announcement& announcement) {
   const Status status = harness::serve_as_host_process(
       {.key = tcp::to_text(hosts.key),
        .address = hosts.launcher,
-       .host = static_cast<int>(at - hosts.all.begin()),
+       .host = hosts.own,
        .interface = hosts.interface,
        .control = announcement.control(),
        .control_socket = announcement.control_socket()},
@@ -191,12 +185,9 @@ Joining join_job(Settings& settings, bool only_lists) {
   }
   if (const Status fits = check_expected(settings, hosts); !fits.is_ok()) return {complain_once(fits)};
   if (world.local_process > 0) return {become_rank(world, name, arguments, settings.sweep.timeout)};
-  if (world.process > 0) return {serve_host(world, *joined->hosts, *announcement)};
+  if (world.process > 0) return {serve_host(*joined->hosts, *announcement)};
   if (joined->hosts != nullptr) {
-    settings.conditions.topology.hosts.clear();
-    for (const harness::JoinedHost& host : joined->hosts->all) {
-      settings.conditions.topology.hosts.push_back({.name = host.name, .slots = host.ranks});
-    }
+    settings.conditions.topology.hosts = joined->hosts->named();
     if (settings.sweep.transports.empty()) settings.sweep.transports = {harness::transport_between_hosts().name};
   }
   // Which references these processes can be the ranks of, their starter decides: who wants one names it.

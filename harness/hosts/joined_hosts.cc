@@ -264,6 +264,23 @@ Result<std::vector<JoinedHost>> hosts_of(const std::vector<Card>& cards) {
 
 }  // namespace
 
+std::vector<NamedHost> JoinedHosts::named() const {
+  std::vector<NamedHost> hosts;
+  for (const JoinedHost& host : all) hosts.push_back({.name = host.name, .slots = host.ranks});
+  return hosts;
+}
+
+Result<HostsMeeting> by_environment(HostsMeeting meeting) {
+  const Environment environment = environment_here();
+  if (meeting.interface.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(meeting.interface, interface_from(environment));
+  }
+  TUTTI_ASSIGN_OR_RETURN(meeting.init, init_from("", environment));
+  TUTTI_ASSIGN_OR_RETURN(meeting.secret, job_secret_from(environment));
+  meeting.start = hash_of_start(meeting.world, environment);
+  return meeting;
+}
+
 Result<JoinedHosts> meet_hosts(const HostsMeeting& meeting) {
   const auto end = Clock::now() + meeting.timeout;
   const World& world = meeting.world;
@@ -311,6 +328,8 @@ Result<JoinedHosts> meet_hosts(const HostsMeeting& meeting) {
   if (const Status own = check_like(card, cards.front(), "this process"); !own.is_ok())
     return Status(Code::unavailable, own.message());
   TUTTI_ASSIGN_OR_RETURN(joined.all, hosts_of(cards));
+  joined.own =
+      static_cast<int>(std::ranges::find(joined.all, world.first_here(), &JoinedHost::first) - joined.all.begin());
   joined.launcher = cards.front().launcher;
   TUTTI_ASSIGN_OR_RETURN(const tcp::Secret drawn, tcp::secret_from(cards.front().id));
   joined.key = tcp::key_of_job(meeting.secret, drawn.bytes);

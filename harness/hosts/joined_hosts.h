@@ -13,6 +13,7 @@
 #include "impl/bootstrap/rendezvous.h"
 #include "impl/tcp/secret.h"
 #include "impl/tcp/socket.h"
+#include "impl/types/host_list.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::hosts {
@@ -27,10 +28,14 @@ struct JoinedHost {
 
 struct JoinedHosts {
   std::vector<JoinedHost> all;
+  int own = 0;             ///< the number of this process's host
   tcp::Secret key;         ///< of this job alone
   std::string interface;   ///< at which this process's host is reached
   std::string launcher;    ///< where the launcher listens
   tcp::Listener listener;  ///< of process 0: there
+
+  /// As a topology is asked for them.
+  [[nodiscard]] std::vector<NamedHost> named() const;
 };
 
 struct HostsMeeting {
@@ -43,6 +48,10 @@ struct HostsMeeting {
   std::string arguments;  ///< what the job is to do
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
 };
+/// Completes a meeting of which world, build, arguments, timeout and perhaps the interface are given: where and with
+/// what secret the processes meet is read from the environment. Errors: those of interface_from, init_from and
+/// job_secret_from.
+[[nodiscard]] Result<HostsMeeting> by_environment(HostsMeeting meeting);
 
 /// Every process of the job calls it. What may be of use before the end goes to stderr at once: another secret, a
 /// stranger where rank 0 should be. Errors: mismatch is what all processes find alike, that one has another build,

@@ -83,9 +83,7 @@ Status JoinedJob::place_ranks() {
   TopologySpec spec{.ranks_as = is_alone() ? RanksAs::threads : RanksAs::processes};
   if (across_) {
     spec.transport = transport_between_hosts().name;
-    for (const JoinedHost& host : across_->hosts.all) {
-      spec.options.hosts.push_back({.name = host.name, .slots = host.ranks});
-    }
+    spec.options.hosts = across_->hosts.named();
   }
   TUTTI_ASSIGN_OR_RETURN(topology_, topology_of(spec, ranks(), {}));
   return {};
@@ -185,16 +183,10 @@ Status JoinedJob::meet_others(const std::string& text) {
                  "processes as ranks",
                  world.spread, request_.ranks_here);
   }
-  const Environment environment = environment_here();
-  HostsMeeting meeting{.world = world,
-                       .interface = {},
-                       .build = request_.build,
-                       .arguments = request_.arguments,
-                       .timeout = request_.timeout};
-  TUTTI_ASSIGN_OR_RETURN(meeting.interface, interface_from(environment));
-  TUTTI_ASSIGN_OR_RETURN(meeting.init, init_from("", environment));
-  TUTTI_ASSIGN_OR_RETURN(meeting.secret, job_secret_from(environment));
-  meeting.start = hash_of_start(world, environment);
+  TUTTI_ASSIGN_OR_RETURN(
+      const HostsMeeting meeting,
+      by_environment(
+          {.world = world, .build = request_.build, .arguments = request_.arguments, .timeout = request_.timeout}));
   TUTTI_ASSIGN_OR_RETURN(across_, meet_across(meeting, text));
   std::vector<Introduction> all;
   for (const std::string& one : across_->texts) {

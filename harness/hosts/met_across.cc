@@ -41,8 +41,7 @@ Result<MetAcross> meet_across(const HostsMeeting& meeting, const std::string& te
   MetAcross met;
   TUTTI_ASSIGN_OR_RETURN(met.hosts, meet_hosts(meeting));
   const auto& all = met.hosts.all;
-  const auto own = std::ranges::find(all, world.first_here(), &JoinedHost::first);
-  met.host = static_cast<int>(own - all.begin());
+  met.host = met.hosts.own;
   Line mine{.text = text, .exchange = {}, .domain = {}, .between = {}};
   tcp::Listener between;
   if (world.process == 0) {
