@@ -21,6 +21,7 @@
 #include "src/program.h"
 #include "src/progress.h"
 #include "src/references.h"
+#include "src/request.h"
 #include "src/transports.h"
 
 namespace tutti::program {
@@ -96,10 +97,7 @@ int try_faults(Settings settings, const CLI::App& command) {
   if (are_all) sweep.collectives.assign(every_collective().begin(), every_collective().end());
   if (command.count("--ranks") == 0 && settings.conditions.topology.hosts.empty()) sweep.ranks = {4};
   if (command.count("--ops") == 0) sweep.ops = {{Op::sum}, false};
-  return check_faults(sweep, {.names = settings.faults,
-                              .has_dtypes = command.count("--dtypes") > 0,
-                              .conditions = settings.conditions,
-                              .reach = settings.reach});
+  return check_faults(settings, command.count("--dtypes") > 0);
 }
 
 /// Of cases on several hosts, those of algorithms that need the memory of all ranks. A case that was named stays, and
@@ -155,13 +153,8 @@ int check(const SweepOptions& options, const CLI::App& command) {
   if (const Status left = leave_out_what_leaves_hosts(conformance.value(), parsed.value()); !left.is_ok()) {
     return complain(left);
   }
-  JobsRequest request;
+  JobsRequest request = request_of(parsed.value());
   for (Case& one : conformance.value().cases) request.cells.push_back({std::move(one)});
-  request.spec.ranks_as = sweep.ranks_as;
-  request.spec.seed = sweep.seed;
-  request.spec.conditions = parsed.value().conditions;
-  request.reach = parsed.value().reach;
-  request.spec.timeout = sweep.timeout;
   const bool draws_order = parsed.value().has_seed && sweep.ranks_as->is_one_thread();
   request.spec.task = harness::CheckTask{.order_seed = draws_order ? std::optional(sweep.seed) : std::nullopt};
 

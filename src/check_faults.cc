@@ -18,6 +18,8 @@
 #include "src/check.h"
 #include "src/jobs.h"
 #include "src/program.h"
+#include "src/request.h"
+#include "src/session_messages.h"
 #include "src/transports.h"
 
 namespace tutti::program {
@@ -78,12 +80,12 @@ std::vector<std::vector<Case>> fault_cells(const harness::Sweep& sweep, bool has
 }
 
 /// A dtype and an op that are named exist together; of a class, a dtype that has no such op is left out.
-Status check_pairs(const harness::Sweep& sweep, const FaultOptions& options) {
+Status check_pairs(const harness::Sweep& sweep, bool has_dtypes) {
   if (std::ranges::none_of(sweep.collectives, is_reducing)) return {};
   if (!sweep.ops.is_all) TUTTI_RETURN_IF_ERROR(harness::check_ops(sweep.collectives, sweep.ops.values));
   for (const Op op : sweep.ops.values) {
     for (const Dtype dtype : sweep.dtypes.values) {
-      if (op_exists(op, dtype) || sweep.ops.is_all || sweep.dtypes.is_all || !options.has_dtypes) continue;
+      if (op_exists(op, dtype) || sweep.ops.is_all || sweep.dtypes.is_all || !has_dtypes) continue;
       std::string others;
       for (const Op other : all_ops()) {
         if (op_exists(other, dtype)) others += fmt::format(" {}", to_string(other));
@@ -103,31 +105,28 @@ std::string title_of(const Case& one) {
 }
 
 /// Prints trials as they come.
-class TrialMessages final : public harness::Listener {
+class TrialMessages final : public SessionMessages {
  public:
   TrialMessages(const SessionSpec& spec, Outcomes& tally, int& unnamed)
-      : spec_(spec), tally_(tally), unnamed_(unnamed) {}
+      : SessionMessages(spec, {{"begin", [this](std::string_view text) { begin(text); }},
+                               {"fault", [this](std::string_view text) { add(text); }}}),
+        tally_(tally),
+        unnamed_(unnamed) {}
 
-  void on_message(int /*rank*/, std::string_view type, std::string_view text) override {
-    if (type == "begin") {
-      const auto index = static_cast<std::size_t>(std::strtoull(std::string(text).c_str(), nullptr, 10));
-      if (index < spec_.cells.size()) harness::print("{}\n", title_of(spec_.cells[index].front()));
-    } else if (type == "fault") {
-      const auto result = harness::trial_from_json(text);
-      if (result.is_ok()) tell(result.value());
-      if (!result.is_ok() && failure_.is_ok()) failure_ = result.status();
-    }
-  }
-  [[nodiscard]] std::vector<harness::RankStanding> standings(int domain_fd) const override {
-    return harness::standings_of(spec_, domain_fd);
-  }
   [[nodiscard]] std::string case_name(std::uint32_t index) const override {
     return index < spec_.cells.size() ? "faults in " + title_of(spec_.cells[index].front()) : "the start of the job";
   }
-  [[nodiscard]] const Status& failure() const { return failure_; }
 
  private:
-  void tell(const TrialResult& result) {
+  void begin(std::string_view text) const {
+    if (const auto index = cell_begun(text)) harness::print("{}\n", title_of(spec_.cells[*index].front()));
+  }
+  void add(std::string_view text) {
+    const auto result = harness::trial_from_json(text);
+    note(result.status());
+    if (result.is_ok()) print(result.value());
+  }
+  void print(const TrialResult& result) {
     ++tally_[result.outcome];
     const bool is_caught = result.outcome == TrialOutcome::caught;
     if (is_caught && !result.names_cause) ++unnamed_;
@@ -137,10 +136,8 @@ class TrialMessages final : public harness::Listener {
     if (is_caught && !result.names_cause) harness::print("    its cause is not named: {}\n", result.case_id);
   }
 
-  const SessionSpec& spec_;
   Outcomes& tally_;
   int& unnamed_;
-  Status failure_;
 };
 
 int run_trials(const SessionSpec& spec, const harness::Topology& topology, const Reach& reach,
@@ -155,14 +152,15 @@ int run_trials(const SessionSpec& spec, const harness::Topology& topology, const
 
 }  // namespace
 
-int check_faults(const harness::Sweep& sweep, const FaultOptions& options) {
-  const auto faults = harness::parse_faults(options.names);
+int check_faults(const Settings& settings, bool has_dtypes) {
+  const harness::Sweep& sweep = settings.sweep;
+  const auto faults = harness::parse_faults(settings.faults);
   if (!faults.is_ok()) return complain(error(Code::invalid_argument, "--faults: {}", faults.status().message()));
   for (const int ranks : sweep.ranks) {
     if (ranks >= 2) continue;
     return complain(error(Code::invalid_argument, "--ranks {}: faults are put between ranks, 2 or more", ranks));
   }
-  if (const Status pairs = check_pairs(sweep, options); !pairs.is_ok()) return complain(pairs);
+  if (const Status pairs = check_pairs(sweep, has_dtypes); !pairs.is_ok()) return complain(pairs);
   Outcomes tally;
   int unnamed = 0;
   std::size_t cells = 0;
@@ -176,15 +174,11 @@ int check_faults(const harness::Sweep& sweep, const FaultOptions& options) {
     }
   }
   for (const FaultPlace& place : places) {
-    SessionSpec spec;
+    SessionSpec spec = session_of(settings);
     spec.ranks = place.ranks;
     set_transport(place.transport, spec);
-    spec.ranks_as = sweep.ranks_as;
-    spec.seed = sweep.seed;
-    spec.timeout = sweep.timeout;
-    spec.conditions = options.conditions;
-    spec.task = harness::FaultsTask{.faults = options.names};
-    spec.cells = fault_cells(sweep, options.has_dtypes, place, left_out);
+    spec.task = harness::FaultsTask{.faults = settings.faults};
+    spec.cells = fault_cells(sweep, has_dtypes, place, left_out);
     std::vector<std::vector<Case>> longest;
     for (const std::vector<Case>& cell : spec.cells) longest.push_back({harness::longest_draw(cell.front())});
     const auto topology = harness::topology_of(spec);
@@ -193,7 +187,7 @@ int check_faults(const harness::Sweep& sweep, const FaultOptions& options) {
         harness::heap_bytes_for(longest, spec.conditions.cache, harness::memory_for(spec, topology.value()));
     cells += spec.cells.size();
     TrialMessages messages(spec, tally, unnamed);
-    code = run_trials(spec, topology.value(), options.reach, messages);
+    code = run_trials(spec, topology.value(), settings.reach, messages);
     if (code != exit_ok) break;
   }
   harness::print(

@@ -22,6 +22,8 @@
 #include "src/program.h"
 #include "src/progress.h"
 #include "src/references.h"
+#include "src/request.h"
+#include "src/session_messages.h"
 #include "src/transports.h"
 
 namespace tutti::program {
@@ -43,13 +45,22 @@ struct SoakTally {
 
 std::int64_t operations_of(const SessionSpec& spec) { return spec.as<harness::SoakTask>()->operations; }
 
-class SoakMessages final : public harness::Listener {
+class SoakMessages final : public SessionMessages {
  public:
   SoakMessages(const SessionSpec& spec, const SoakTally& tally, Progress& progress)
-      : spec_(spec), tally_(tally), progress_(progress) {}
-  void on_message(int /*rank*/, std::string_view type, std::string_view text) override {
-    if (type == "soak") result = harness::soak_from_json(text);
-    if (type != "soaked") return;
+      : SessionMessages(spec, {{"soak", [this](std::string_view text) { result = harness::soak_from_json(text); }},
+                               {"soaked", [this](std::string_view text) { show(text); }}}),
+        tally_(tally),
+        progress_(progress) {}
+  [[nodiscard]] std::string case_name(std::uint32_t /*index*/) const override {
+    return spec_.references.empty() ? "the soak" : "the soak of " + spec_.references.front();
+  }
+  std::optional<Result<SoakResult>> result;
+  harness::SoakProgress so_far;
+  bool has_begun = false;  ///< the ranks are at work
+
+ private:
+  void show(std::string_view text) {
     has_begun = true;
     const auto told = harness::soak_progress_from_json(text);
     if (!told.is_ok()) return;
@@ -60,18 +71,7 @@ class SoakMessages final : public harness::Listener {
                     spec_.ranks, so_far.posted, harness::counted(operations_of(spec_), "operation"), so_far.wrong),
         (static_cast<double>(tally_.begun - 1) + share) / static_cast<double>(tally_.mixes));
   }
-  [[nodiscard]] std::string case_name(std::uint32_t /*index*/) const override {
-    return spec_.references.empty() ? "the soak" : "the soak of " + spec_.references.front();
-  }
-  [[nodiscard]] std::vector<harness::RankStanding> standings(int domain_fd) const override {
-    return harness::standings_of(spec_, domain_fd);
-  }
-  std::optional<Result<SoakResult>> result;
-  harness::SoakProgress so_far;
-  bool has_begun = false;  ///< the ranks are at work
 
- private:
-  const SessionSpec& spec_;
   const SoakTally& tally_;
   Progress& progress_;
 };
@@ -187,12 +187,8 @@ Result<std::vector<SessionSpec>> soaks_of(Settings& settings) {
   const bool as_processes = sweep.ranks_as->is_process;
   TUTTI_RETURN_IF_ERROR(settle_across_hosts(sweep, settings.conditions));
   TUTTI_RETURN_IF_ERROR(settle_backends(sweep.backends, as_processes));
-  SessionSpec common;
-  common.ranks_as = sweep.ranks_as;
-  common.timeout = sweep.timeout;
-  common.conditions = settings.conditions;
+  SessionSpec common = session_of(settings);
   common.heap_bytes = harness::kSoakHeapBytes;
-  common.backend_directories = backend_directories();
   std::vector<std::pair<int, std::string>> places;
   for (const int count : sweep.ranks) {
     for (const std::string& transport : transports_of(sweep)) places.emplace_back(count, transport);

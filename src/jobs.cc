@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
+#include <optional>
 #include <set>
 #include <span>
 
@@ -27,6 +27,7 @@
 #include "impl/types/host_list.h"
 #include "src/failed_start.h"
 #include "src/program.h"
+#include "src/session_messages.h"
 #include "src/starts.h"
 #include "src/transports.h"
 #include "src/usage.h"
@@ -42,7 +43,7 @@ using harness::Row;
 using harness::SessionSpec;
 
 /// Turns one job's messages into calls of the JobsListener.
-class Messages final : public harness::Listener {
+class Messages final : public SessionMessages {
  public:
   struct Place {
     std::size_t first = 0;  ///< of this job's cells among all
@@ -53,36 +54,20 @@ class Messages final : public harness::Listener {
     const std::set<std::string>& flat;        ///< ids of cases: see is_flat_on_hosts
   };
   Messages(const SessionSpec& spec, const harness::Topology& topology, const JobsListener& listener, Place place)
-      : spec_(spec), topology_(topology), listener_(listener), place_(place) {}
-
-  void on_message(int /*rank*/, std::string_view type, std::string_view text) override {
-    if (type == "begin") {
-      const auto index = static_cast<std::size_t>(std::strtoull(std::string(text).c_str(), nullptr, 10));
-      begun_ = index;
-      has_begun_ = true;
-      if (index < spec_.cells.size()) listener_.on_begin(spec_.cells[index], place_.first + index, place_.of);
-    } else if (type == "cell") {
-      on_cell(text);
-    } else if (type == "samples") {
-      note(listener_.on_samples(text));
-    } else if (type == "facts") {
-      listener_.on_facts(spec_.ranks, std::string(text));
-    }
-  }
+      : SessionMessages(
+            spec, {{"begin", [this](std::string_view text) { on_begin(text); }},
+                   {"cell", [this](std::string_view text) { on_cell(text); }},
+                   {"samples", [this](std::string_view text) { note(listener_.on_samples(text)); }},
+                   {"facts", [this](std::string_view text) { listener_.on_facts(spec_.ranks, std::string(text)); }}}),
+        topology_(topology),
+        listener_(listener),
+        place_(place) {}
 
   void on_hosts(const std::vector<harness::HostInfo>& all) override {
     std::vector<std::string> fingerprints;
     for (const harness::HostInfo& one : all) fingerprints.push_back(one.fingerprint);
     stamp_ = harness::RowStamp(harness::fingerprint_of(fingerprints), all.front().name);
     if (listener_.on_hosts) listener_.on_hosts(all);
-  }
-
-  [[nodiscard]] std::string case_name(std::uint32_t index) const override {
-    return harness::name_of_number(spec_, index);
-  }
-
-  [[nodiscard]] std::vector<harness::RankStanding> standings(int domain_fd) const override {
-    return harness::standings_of(spec_, domain_fd);
   }
 
   /// Tells how the job failed, as fields.
@@ -95,8 +80,8 @@ class Messages final : public harness::Listener {
                                  .host = host_of(outcome.failed_rank),
                                  .collective = {},
                                  .cell = {}};
-    if (begun_ < spec_.cells.size()) {
-      const Case& one = spec_.cells[begun_].front();
+    if (begun_) {
+      const Case& one = spec_.cells[*begun_].front();
       diagnosis.collective = to_string(one.collective);
       diagnosis.cell = harness::cell_of_case(case_id(one));
     }
@@ -107,18 +92,22 @@ class Messages final : public harness::Listener {
     listener_.on_diagnosis(diagnosis);
   }
 
-  [[nodiscard]] const Status& failure() const { return failure_; }
   /// Whether the ranks have begun a cell.
   [[nodiscard]] bool has_begun() const { return has_begun_; }
 
  private:
+  void on_begin(std::string_view text) {
+    has_begun_ = true;
+    begun_ = cell_begun(text);
+    if (begun_) listener_.on_begin(spec_.cells[*begun_], place_.first + *begun_, place_.of);
+  }
   void on_cell(std::string_view lines) {
     std::vector<Row> rows;
     while (!lines.empty()) {
       const std::size_t end = std::min(lines.find('\n'), lines.size());
       auto row = harness::row_from_json(lines.substr(0, end));
       if (row.is_ok()) rows.push_back(std::move(row).value());
-      if (!row.is_ok() && failure_.is_ok()) failure_ = row.status();
+      note(row.status());
       lines.remove_prefix(std::min(end + 1, lines.size()));
     }
     for (Row& row : rows) {
@@ -132,23 +121,18 @@ class Messages final : public harness::Listener {
     if (rows.empty()) return;
     note(listener_.on_cell(rows));
   }
-  void note(const Status& status) {
-    if (!status.is_ok() && failure_.is_ok()) failure_ = status;
-  }
   /// Of named ones the one that the rank was on; else this machine.
   [[nodiscard]] std::string host_of(int rank) const {
     if (topology_.host_names.empty() || rank < 0) return harness::describe_machine().hostname;
     return topology_.host_names[static_cast<std::size_t>(topology_.hosts.host_of(rank))];
   }
 
-  const SessionSpec& spec_;
   const harness::Topology& topology_;
   const JobsListener& listener_;
   Place place_;
-  std::size_t begun_ = std::numeric_limits<std::size_t>::max();  ///< the cell that began last
+  std::optional<std::size_t> begun_;  ///< the cell that began last
   bool has_begun_ = false;
   harness::RowStamp stamp_{harness::describe_machine()};
-  Status failure_;
 };
 
 void show_log(const std::string& tail) {

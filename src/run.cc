@@ -37,6 +37,7 @@
 #include "src/progress.h"
 #include "src/references.h"
 #include "src/report.h"
+#include "src/request.h"
 #include "src/run_plan.h"
 #include "src/trace_plan.h"
 
@@ -322,20 +323,8 @@ int run(const SweepOptions& options, const CLI::App& command, const TraceOptions
   auto reports = Reports::open(settings, expansion);
   if (!reports.is_ok()) return complain(reports.status());
 
-  JobsRequest request;
+  JobsRequest request = request_of(settings);
   request.cells = std::move(plan.value().cells);
-  request.launches = sweep.launches;
-  request.spec.ranks_as = sweep.ranks_as;
-  request.spec.seed = sweep.seed;
-  request.spec.timeout = sweep.timeout;
-  request.spec.conditions = settings.conditions;
-  request.reach = settings.reach;
-  request.are_backends_named = settings.are_backends_named;
-  request.says_left_out = !settings.is_quiet;
-  request.spec.backend_directories = backend_directories();
-  for (const std::string& system : sweep.backends) {
-    if (harness::is_twin(system)) request.spec.twins.push_back(system);
-  }
   if (sweep.budget) task.end_ns = harness::monotonic_ns() + sweep.budget->count();
   request.spec.task = task;
 

@@ -25,6 +25,8 @@
 #include "src/program.h"
 #include "src/progress.h"
 #include "src/references.h"
+#include "src/request.h"
+#include "src/session_messages.h"
 #include "src/transports.h"
 #include "src/usage.h"
 
@@ -163,14 +165,9 @@ Result<Course> course_of(Settings& settings, const TrainTexts& texts) {
   if (!settings.has_ranks) sweep.ranks = {default_ranks()};
   for (const int ranks : sweep.ranks) TUTTI_RETURN_IF_ERROR(check_shares(task, course.learned, ranks));
   TUTTI_RETURN_IF_ERROR(settle_backends(sweep.backends, as_processes, !texts.is_quiet));
-  SessionSpec common;
+  SessionSpec common = session_of(settings);
   common.task = task;
-  common.ranks_as = sweep.ranks_as;
-  common.timeout = sweep.timeout;
-  common.seed = sweep.seed;
-  common.conditions = settings.conditions;
   common.heap_bytes = task.has_shared_buffers ? std::size_t{1} << 20U : 0;
-  common.backend_directories = backend_directories();
   for (const int ranks : sweep.ranks) {
     for (const std::string& transport : transports_of(sweep)) {
       for (const std::string& backend : sweep.backends) {
@@ -299,7 +296,7 @@ class Outputs {
   Status failure_;
 };
 
-class TrainMessages final : public harness::Listener {
+class TrainMessages final : public SessionMessages {
  public:
   struct Place {
     std::size_t job = 0;  ///< of `jobs`
@@ -308,38 +305,35 @@ class TrainMessages final : public harness::Listener {
     bool is_quiet = false;
   };
   TrainMessages(const SessionSpec& spec, Place place, Outputs& outputs, Progress& progress)
-      : spec_(spec), place_(place), outputs_(outputs), progress_(progress) {}
+      : SessionMessages(spec, {{"trained", [this](std::string_view text) { add(text); }},
+                               {"trace", [this](std::string_view text) { outputs_.add_trace(text); }},
+                               {"training", [this](std::string_view text) { show(text); }}}),
+        place_(place),
+        outputs_(outputs),
+        progress_(progress) {}
 
-  void on_message(int /*rank*/, std::string_view type, std::string_view text) override {
-    if (type == "trained") {
-      auto row = harness::train_row_from_json(text);
-      progress_.clear();
-      if (!row.is_ok() && failure.is_ok()) failure = row.status();
-      if (!row.is_ok()) return;
-      has_begun = true;
-      outputs_.begin(place_.of);
-      outputs_.add(row.value());
-    } else if (type == "trace") {
-      outputs_.add_trace(text);
-    } else if (type == "training") {
-      const auto told = harness::train_progress_from_json(text);
-      if (told.is_ok() && told.value().runs > 0) show(told.value());
-    }
-  }
   [[nodiscard]] std::string case_name(std::uint32_t /*index*/) const override {
     if (so_far.runs == 0) return "the training";
     const std::string backend = spec_.references.empty() ? std::string(harness::kOwnBackend) : spec_.references.front();
     return fmt::format("the training of {} (step {} or later)", backend, so_far.step);
   }
-  [[nodiscard]] std::vector<harness::RankStanding> standings(int domain_fd) const override {
-    return harness::standings_of(spec_, domain_fd);
-  }
   bool has_begun = false;  ///< the ranks are at work
   harness::TrainProgress so_far;
-  Status failure;
 
  private:
-  void show(const harness::TrainProgress& told) {
+  void add(std::string_view text) {
+    auto row = harness::train_row_from_json(text);
+    progress_.clear();
+    note(row.status());
+    if (!row.is_ok()) return;
+    has_begun = true;
+    outputs_.begin(place_.of);
+    outputs_.add(row.value());
+  }
+  void show(std::string_view text) {
+    const auto read = harness::train_progress_from_json(text);
+    if (!read.is_ok() || read.value().runs == 0) return;
+    const harness::TrainProgress& told = read.value();
     has_begun = true;
     so_far = told;
     if (place_.is_quiet) return;
@@ -351,7 +345,6 @@ class TrainMessages final : public harness::Listener {
                    (static_cast<double>(place_.job) + share) / static_cast<double>(place_.jobs));
   }
 
-  const SessionSpec& spec_;
   Place place_;
   Outputs& outputs_;
   Progress& progress_;
@@ -392,7 +385,7 @@ int train_once(const SessionSpec& spec, const Settings& settings, TrainMessages&
   const auto outcome = harness::launch_placed(job_of(spec, topology.value(), starter.value()), messages);
   progress.clear();
   if (!outcome.is_ok()) return complain(outcome.status());
-  if (outcome.value().ok) return messages.failure.is_ok() ? exit_ok : complain(messages.failure);
+  if (outcome.value().ok) return messages.failure().is_ok() ? exit_ok : complain(messages.failure());
   if (!messages.has_begun && !not_started(spec, starter.value(), outcome.value()).empty()) {
     return leave_out_training(spec.references.front(), why_not_started(outcome.value()), settings);
   }
