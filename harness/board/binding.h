@@ -15,13 +15,13 @@ namespace tutti::harness::board {
 /// Where ranks may run.
 struct Places {
   std::vector<int> allowed;             ///< cores, rising
-  std::vector<std::vector<int>> nodes;  ///< NUMA nodes and their cores; empty: the machine does not tell
+  std::vector<std::vector<int>> nodes;  ///< NUMA nodes and their cores; empty: the machine does not show them
 };
 /// Those of this process, before any of its threads is bound.
 [[nodiscard]] Places places_here();
 
-/// The cores of each of `hosts` threads that run ranks. Without a choice: core where every host has one, else none.
-/// Errors: invalid_argument with the numbers where there are not enough cores, unavailable where the machine shows no
+/// The cores of each of `hosts` threads that run ranks. Without a choice: core if every thread has one, else none.
+/// Errors: invalid_argument with the numbers if there are not enough cores, unavailable if the machine shows no
 /// nodes.
 [[nodiscard]] Result<std::vector<std::vector<int>>> masks_for(std::optional<Bind> bind, int hosts,
                                                               const Places& places);

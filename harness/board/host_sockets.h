@@ -24,7 +24,7 @@ struct HostSocket {
 struct HostSockets {
   int host = 0;                        ///< whose ends are made
   std::vector<int> others;             ///< a connection to each; each of them asks for one to this host
-  std::vector<std::string> addresses;  ///< [host]: where it listens
+  std::vector<std::string> addresses;  ///< [host]: at which it listens
   tcp::Secret key;                     ///< of the job
   int listener = -1;                   ///< of this host
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a rank of a job that hangs stands, as the memory says that it shares with others of its host.
+// The place of a rank in a job that hangs, as the memory shows it that the ranks of a host share.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace tutti::harness::board {
 
-/// In which operation of an own communicator a rank waits, and for whom.
+/// The operation of an own communicator in which a rank waits, and the peer for which it waits.
 struct RankWait {
   std::uint64_t operation = 0;             ///< its number, from 1; 0: a send or a receive
   std::optional<std::int64_t> step = {};   ///< of the operation's schedule
@@ -24,7 +24,7 @@ struct RankWait {
 
 struct RankStanding {
   std::string text;                   ///< follows the rank's own line
-  std::optional<RankWait> wait = {};  ///< empty: it has not said that it waits
+  std::optional<RankWait> wait = {};  ///< empty: it is not known to wait
 
   bool operator==(const RankStanding&) const = default;
 };

@@ -21,7 +21,7 @@ class AgentLog {
   /// Appends to the descriptor `log` what has come since the last call, in all the first 16 MiB. What is handed on, or
   /// is too much, takes no memory any more.
   void hand_on(int log);
-  /// The last line that says something, of at most some hundred bytes. Empty where nothing was printed.
+  /// The last line that is not blank, at most some hundred bytes of it. Empty if nothing was printed.
   [[nodiscard]] std::string last_words() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For which ranks the late ranks of a host wait, as the first process of each host tells it to process 0
+// The ranks for which late ranks of a host wait, as the first process of each host sends them to process 0
 // (joined_job.h).
 #pragma once
 

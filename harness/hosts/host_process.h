@@ -15,14 +15,14 @@
 namespace tutti::harness::hosts {
 
 /// From the invitation on stdin to the end. Nothing of the job is left here when it returns, unless this process is
-/// killed: then the kernel kills the ranks. `build`: compared with the launcher's. `standings`: asked for where a rank
-/// has waited for most of the timeout. Errors: invalid_argument (no invitation), unavailable (the launcher cannot be
-/// reached), mismatch (who answers is not of this job), io.
+/// killed: then the kernel kills the ranks. `build`: compared with the launcher's. `standings`: called if a rank has
+/// waited for most of the timeout. Errors: invalid_argument (no invitation), unavailable (the launcher cannot be
+/// reached), mismatch (another program answers), io.
 Status run_host_process(const std::string& build, const Standings& standings);
-/// Told once where the launcher has not said that the job ends: "is gone", "has said nothing for 10 s".
+/// Called once if the launcher is lost before it has ended the job: "is gone", "has said nothing for 10 s".
 using OnLostLauncher = std::function<void(std::string_view what)>;
-/// The same where the invitation has come another way, and nothing is to be read from stdin: in a job that somebody
-/// else has started (joined_hosts.h). Errors: also aborted, where the job has failed.
+/// run_host_process with an invitation that did not come over stdin, for a job of a starter (joined_hosts.h). Errors:
+/// also aborted, if the job has failed.
 Status serve_as_host_process(const Invitation& invitation, const std::string& build, const Standings& standings,
                              const OnLostLauncher& on_lost_launcher);
 

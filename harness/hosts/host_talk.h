@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the launcher of a job on several hosts and the process that it has on each of them say to each other. First
-// an Invitation goes over that process's stdin, which other users and the network cannot read. It has the job's key,
-// which is in no frame. Then the process connects, and both show that they know the key (impl/tcp/greeting.h). Then
-// frames, which are sealed (frame_stream.h):
+// The messages between the launcher of a job on several hosts and its host processes. First an Invitation goes over the
+// host process's stdin, which other users and the network cannot read. It has the job's key, which is in no frame. Then
+// the process connects, and both ends prove that they know the key (impl/tcp/greeting.h). Then sealed frames follow
+// (frame_stream.h):
 //
 //   host -> launcher  hello     HostHello
 //   launcher -> host  payload   the job's
 //                     job       HostJob
 //   host -> launcher  awaits    it listens for its ranks
-//                     up        rank and pid of a rank that said hello
-//                     from      rank, type, line break, text: what a rank says
+//                     up        rank and pid of a rank that has come
+//                     from      rank, type, line break, text: a message of a rank
 //                     closed    rank: its connection has ended
 //                     garbage   rank, pid and what: it sent something that is no message
 //                     exit      rank, pid and wait status
-//                     status    a line per rank (see board.h), now and then: who says nothing is gone
-//                     standing  rank and RankStanding: what the memory says of one that has waited for long
+//                     status    a line per rank (see board.h), now and then: a silent host is lost
+//                     standing  rank and RankStanding of a rank that has waited for long
 //                     failed    code and message (error_text): it cannot go on
 //   launcher -> host  alive     now and then
 //                     end       kill what is left and leave
@@ -37,21 +37,21 @@ namespace tutti::harness::hosts {
 
 inline constexpr std::chrono::milliseconds kStatusInterval(250);
 inline constexpr std::chrono::milliseconds kAliveInterval(1000);
-/// Who hears of the other end as often as it should has heard within this.
+/// An end that is alive and not stopped receives something within this time.
 inline constexpr std::chrono::milliseconds kUsualSilence(1000);
-/// A host that has not heard of its launcher for this long ends its ranks.
+/// A host process whose launcher is silent for this long ends its ranks.
 inline constexpr std::chrono::seconds kLauncherSilence(10);
 
 struct Invitation {
   std::string key;        ///< of the job, in digits of base 16
-  std::string address;    ///< where the launcher listens
+  std::string address;    ///< at which the launcher listens
   int host = 0;           ///< the number of this one
   std::string interface;  ///< of this host; empty: the one that the connection to the launcher has
   std::string control;    ///< of the job: see control_name_of
   /// A descriptor of this process that listens for the ranks of its host already, at `control` itself; -1: it listens
   /// by itself.
   int control_socket = -1;
-  /// What TUTTI_BACKENDS and TUTTI_TRANSPORTS are for its ranks; empty: as its own environment has them.
+  /// TUTTI_BACKENDS and TUTTI_TRANSPORTS for its ranks; empty: those of its own environment.
   std::string backends = {}, transports = {};
 };
 /// One line.
@@ -65,9 +65,9 @@ struct HostHello {
   std::string kernel;            ///< the same on hosts that are one
   int cores = 1;                 ///< that its ranks may use
   std::string description;       ///< describe_machine() of there, as JSON text
-  std::string fingerprint;       ///< of that, which says more than the text
-  std::string interface;         ///< where its ranks will listen
-  std::string exchange_address;  ///< of host 0: what rank 0 will listen at
+  std::string fingerprint;       ///< of that description
+  std::string interface;         ///< at which its ranks will listen
+  std::string exchange_address;  ///< host 0's: at which rank 0 will listen
   std::string domain_address;
 };
 [[nodiscard]] std::string to_json(const HostHello& hello);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // HostsStarter: the ranks of a job on several hosts. It has one process on each of them (host_process.h), started by an
-// agent such as ssh, or by itself on this host, and talks with it over TCP. In a job that somebody else has started
-// those of other hosts come by themselves (joined_hosts.h). To the launcher the ranks look as if they were children:
-// their messages, exits and states come from there.
+// agent such as ssh, or by itself on this host, and talks with it over TCP. In a job of a starter the host processes of
+// other hosts come by themselves (joined_hosts.h). To the launcher the ranks look like children: it gets their
+// messages, exits and states from here.
 #pragma once
 
 #include <chrono>
@@ -56,7 +56,7 @@ class HostsStarter final : public RankStarter {
     pid_t agent = 0;
     std::optional<int> agent_status;
     std::chrono::steady_clock::time_point agent_ended{};  ///< when it was noticed
-    Descriptor input;  ///< the agent's stdin; its end tells the host to end its ranks
+    Descriptor input;  ///< the agent's stdin; at its end the host process ends its ranks
     AgentLog log;
     FrameStream stream;
     bool has_come = false;
@@ -66,7 +66,7 @@ class HostsStarter final : public RankStarter {
     bool is_lost = false;
     TimePoint heard;  ///< the last time; its silence counts once all have come
   };
-  /// Somebody who has connected and not shown yet that it is of this job.
+  /// A connection whose other end has not yet proved that it is of this job.
   struct Guest {
     Descriptor socket;
     tcp::Greeting greeting;
@@ -74,7 +74,7 @@ class HostsStarter final : public RankStarter {
   };
 
   [[nodiscard]] const HostProcess& process_of(int rank) const;
-  /// What a host that is invited here is told of its own; empty: it finds out.
+  /// The interface in an invitation; empty: the host process finds it.
   [[nodiscard]] std::string interface_of_invited() const;
   Status start_process(HostProcess& process, const std::vector<std::string>& program);
   void let_in();
@@ -86,13 +86,13 @@ class HostsStarter final : public RankStarter {
   Status take_event(const HostProcess& process, const Frame& frame, Connections::Events& events);
   /// Puts what the host reports of its ranks on the board. Errors: those of reports_from_lines.
   Status take_reports(const HostProcess& process, std::string_view lines, const Board& board);
-  /// More than one host's where several are one. All have come.
+  /// More than one host's ranks if several hosts are one machine. Requires: all have come.
   [[nodiscard]] std::map<std::string, int> ranks_on_kernels() const;
-  /// All have come: what each says of itself.
+  /// Each host as it describes itself. Requires: all have come.
   [[nodiscard]] std::vector<HostInfo> described() const;
-  /// All have come: each gets the job.
+  /// Gives each host the job. Requires: all have come.
   void give_jobs();
-  /// All await their ranks. Errors: see spawn.
+  /// Requires: all hosts await their ranks. Errors: see spawn.
   Status start_command();
   /// The time for which this process itself stood still is no silence of others.
   void forgive_own_standstill();
@@ -116,7 +116,7 @@ class HostsStarter final : public RankStarter {
   std::vector<char> states_;             ///< [rank]
   std::vector<RankStanding> standings_;  ///< [rank], once one of them has waited for long
   std::list<Guest> guests_;
-  Children command_;  ///< which starts the ranks, where the job has one
+  Children command_;  ///< which starts the ranks, if the job has one
   std::string address_, directory_;
   int log_ = -1;
   bool has_given_jobs_ = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hosts of a job that somebody else has started once per rank: which there are, and what their processes need to
-// become its ranks. Process 0 of the job becomes its launcher. The first process of each other host becomes what a
-// launcher has there (host_process.h). The ranks then come to the process of their host, whose name they know.
+// The hosts of a job that a starter has started once per rank, and what the processes need to become its ranks. Process
+// 0 of the job becomes its launcher. The first process of each other host becomes what a launcher has there
+// (host_process.h). The ranks then come to the process of their host, whose name they know.
 #pragma once
 
 #include <chrono>
@@ -31,8 +31,8 @@ struct JoinedHosts {
   int own = 0;             ///< the number of this process's host
   tcp::Secret key;         ///< of this job alone
   std::string interface;   ///< at which this process's host is reached
-  std::string launcher;    ///< where the launcher listens
-  tcp::Listener listener;  ///< of process 0: there
+  std::string launcher;    ///< at which the launcher listens
+  tcp::Listener listener;  ///< process 0's, at that address
 
   /// As a topology is asked for them.
   [[nodiscard]] std::vector<NamedHost> named() const;
@@ -53,10 +53,10 @@ struct HostsMeeting {
 /// job_secret_from.
 [[nodiscard]] Result<HostsMeeting> by_environment(HostsMeeting meeting);
 
-/// Every process of the job calls it. What may be of use before the end goes to stderr at once: another secret, a
-/// stranger where rank 0 should be. Errors: mismatch is what all processes find alike, that one has another build,
-/// other arguments or other numbers than rank 0; that one itself has unavailable. All others are of this process alone:
-/// timeout naming what did not come, unavailable, io, invalid_argument.
+/// Every process of the job calls it. It prints at once to stderr what a user should see before the end: another
+/// secret, or a stranger at rank 0's address. Errors: mismatch is what all processes find alike, that one has another
+/// build, other arguments or other numbers than rank 0; that one itself has unavailable. All others are of this process
+/// alone: timeout naming what did not come, unavailable, io, invalid_argument.
 [[nodiscard]] Result<JoinedHosts> meet_hosts(const HostsMeeting& meeting);
 
 }  // namespace tutti::harness::hosts

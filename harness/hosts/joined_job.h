@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job that nobody of ours has started: the processes that mpirun, srun, torchrun or a script has started find each
+// A job of a starter without a launcher: the processes that mpirun, srun, torchrun or a script has started find each
 // other (impl/bootstrap/meeting.h), share one memory for board and domain, and watch each other. A process alone is
 // such a job too. On several hosts (met_across.h) each has a memory of its own, and a process one rank.
 //
 // As there is no launcher, each process has a thread that sleeps on the connections and looks at the board now and
 // then. Three things end the job for all processes, by name: a process that ends without a word, an operation beyond
-// its deadline, and the end of the starter. Process 0 hears of it first and tells the others.
+// its deadline, and the end of the starter. Process 0 learns of it first and tells the others.
 #pragma once
 
 #include <chrono>
@@ -36,7 +36,7 @@ namespace tutti::harness::hosts {
 struct JoinRequest {
   World world;
   int ranks_here = 1;      ///< ranks of every process
-  std::string arguments;   ///< what the job is to do; processes that were told otherwise are no job
+  std::string arguments;   ///< of the command; processes with other ones are not of this job
   std::string build = {};  ///< the same on all hosts
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of the meeting and of each operation
 };
@@ -66,23 +66,25 @@ class JoinedJob {
   /// The domain of all ranks as this process sees it, of the best transport for them.
   [[nodiscard]] Result<std::unique_ptr<Domain>> open_domain() const;
 
-  /// Null where all processes are on one host.
+  /// Null if all processes are on one host.
   [[nodiscard]] const MetAcross* across() const { return across_ ? &*across_ : nullptr; }
   /// By rank; all 0 on one host.
   [[nodiscard]] std::vector<int> host_of_ranks() const;
 
-  /// All cores that this process and those whose ranks its kernel runs too may use, rising; whether each of them may
-  /// use all; how many ranks they have, and how many of those come before this process's.
+  /// The cores that the processes on this machine may use, rising. Two hosts of one kernel are one machine.
   [[nodiscard]] std::vector<int> cores() const;
+  /// Whether each process of this machine may use all of its cores.
   [[nodiscard]] bool shares_cores() const;
+  /// The number of ranks on this machine.
   [[nodiscard]] int ranks_on_cores() const;
+  /// The number of ranks on this machine that come before those of this process.
   [[nodiscard]] int ranks_before_on_cores() const;
-  /// What the process has that has least left: the same in all of them, which may share one control group.
+  /// The least memory that a process has left. The same in all processes.
   [[nodiscard]] MemoryLeft memory_left() const;
 
   struct Watch {
     CaseName case_name;
-    /// What is known of each rank besides the board; may be empty.
+    /// What is known about each rank besides the board; may be empty.
     std::function<std::vector<RankStanding>()> standings;
     /// Called once, in a thread of its own, when the job is lost. It should print and exit, for the ranks of this
     /// process may never come back.
@@ -90,14 +92,14 @@ class JoinedJob {
   };
   /// Begins to watch.
   void watch(Watch watch);
-  /// The last word of a process that has done its ranks, or that gives up: the others then end with its reason. Ends
-  /// the watch.
+  /// finish: this process has done its ranks. fail: it gives up, and the others end with its reason. Both end the
+  /// watch.
   void finish();
   void fail(const Status& why);
-  /// Whether this process is to tell what ends the job: under mpirun the first of all that ask, elsewhere each. Another
-  /// one waits for a moment, since mpirun ends the first as soon as one has failed.
+  /// Whether this process prints what ends the job: under mpirun the first that asks, elsewhere each. Another one waits
+  /// for a moment, since mpirun ends the first as soon as one has failed.
   [[nodiscard]] bool is_first_to_tell() const;
-  /// Kills the process that this one has found to be stopped, if a starter has started it, in a job of one host.
+  /// Kills the process that this one has found to be stopped, in a job of one host that has a starter.
   /// mpiexec of MPICH would wait for it without end. Call it once the failure has been printed.
   void end_stopped() const;
 
@@ -121,13 +123,13 @@ class JoinedJob {
   }
 
   void watch_until_stopped();
-  /// What has come over the connections; the first reason to end the job.
+  /// Takes what has come over the connections. The first reason to end the job.
   Status listen_to_all();
   [[nodiscard]] Status look_at_board();
   void note_stopped(const Blame& blame, std::span<const RankView> views);
-  /// Of a job on several hosts: where its ranks are. Nobody is awaited yet.
+  /// Where the ranks of a job on several hosts are. No rank is awaited yet.
   [[nodiscard]] HostsInView hosts_in_view() const;
-  /// Adds for whom the ranks of this host wait, which process 0 is told, and what other hosts have lately told.
+  /// Adds the ranks for which ranks of this host wait, and sends them to process 0. Adds what other hosts sent lately.
   void add_awaited(std::span<const RankView> views, std::span<const RankStanding> standings,
                    std::map<int, int>& awaited);
   /// Errors: those of awaited_from_lines.
@@ -140,7 +142,7 @@ class JoinedJob {
     Descriptor socket;        ///< of this host; not open: `stream` is
     FrameStream stream;       ///< to another host
     std::size_t process = 0;  ///< at the other end
-    bool passes_on = false;   ///< it names whom what it says concerns
+    bool passes_on = false;   ///< its messages name the rank that they are about
     FrameReader reader = {};
     bool has_said_bye = false;
     [[nodiscard]] bool is_open() const { return socket.is_open() || stream.is_open(); }
@@ -158,7 +160,7 @@ class JoinedJob {
   Descriptor memory_;
   Mapping mapping_;
   std::vector<Link> links_;
-  /// Of process 0, of a late rank of another host: for whom it waits, and when that was told.
+  /// Process 0's: for which rank a late rank of another host waits, and when that message came.
   struct Awaited {
     int peer = -1;
     std::int64_t told_ns = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of --init file://PATH: process 0 of a job writes where it listens, and the others read it. Who writes it
+// The file of --init file://PATH: process 0 of a job writes its address, and the others read it. The writer of the file
 // decides where they connect.
 #pragma once
 
@@ -18,10 +18,10 @@ class MeetingFile {
   MeetingFile(const MeetingFile&) = delete;
   MeetingFile& operator=(const MeetingFile&) = delete;
 
-  /// Process 0: replaces the file in one step by one that nobody else can write. Errors: io.
+  /// Process 0: replaces the file in one step by one that no other user can write. Errors: io.
   Status write(const std::string& address);
-  /// The address; empty until the file is there, whole. Errors: unavailable where the file is of another user than this
-  /// one or root; io where it cannot be read, or is no regular file.
+  /// The address; empty until the file is there, whole. Errors: unavailable if the file belongs to another user than
+  /// this one or root; io if it cannot be read, or is no regular file.
   [[nodiscard]] Result<std::string> read() const;
 
  private:

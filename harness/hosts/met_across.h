@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job that nobody of ours has started and that has no launcher (joined_job.h), on several hosts: its processes learn
-// of each other and of where the ranks will meet. The first process of each host is connected with process 0. Over
-// these connections each host hears how the job ends.
+// The meeting of a job of a starter that has no launcher (joined_job.h) and is on several hosts. Its processes learn of
+// each other and of the addresses at which the ranks will meet. The first process of each host is connected with
+// process 0. Over these connections each host learns how the job ends.
 #pragma once
 
 #include <string>
@@ -24,8 +24,8 @@ struct MetAcross {
   std::vector<HostSocket> between;  ///< the first of a host: to process 0; that: to all of them
 };
 
-/// `text`: what this process says of itself. Every process of the job calls it. Errors: those of meet_hosts and of
-/// connect_to_hosts.
+/// `text`: what the others learn about this process. Every process of the job calls it. Errors: those of meet_hosts and
+/// of connect_to_hosts.
 [[nodiscard]] Result<MetAcross> meet_across(const HostsMeeting& meeting, const std::string& text);
 
 }  // namespace tutti::harness::hosts

@@ -26,7 +26,7 @@ struct JobAcross {
   std::string agent = "ssh";  ///< started as `AGENT HOST COMMAND...`
   std::string interface;      ///< see find_interface; empty: of the route to the first other host
   std::string build;          ///< what all hosts must have
-  /// Of a job that somebody else has started: the hosts come by themselves. It serves one job.
+  /// The hosts of a job that a starter has started, which come by themselves. It serves one job.
   std::shared_ptr<JoinedHosts> joined = nullptr;
 };
 

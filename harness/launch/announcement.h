@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ranks of a job that somebody else has started find the control socket of their host. The first process of the
+// How the ranks of a job of a starter find the control socket of their host. The first process of the
 // host binds that socket at a drawn name. Then it listens at the one name that all ranks know, and gives the drawn name
 // to each process of its own user that comes there. It closes every other connection at once.
 #pragma once

@@ -25,7 +25,7 @@ class Children : public RankStarter {
   Children& operator=(const Children&) = delete;
 
   Status start(const Job& job, const std::string& control_name, const std::string& directory, int log) override;
-  /// The same of a job that has a start command, which `values` fill. With `values.hosts` it starts ranks on these.
+  /// Starts a job that has a start command, which `values` fill. With `values.hosts` it starts ranks on these hosts.
   Status start_command(const Job& job, const std::string& control_name, const StartValues& values, int log);
   [[nodiscard]] RankPlace place_of(int rank) const override { return {.host = 0, .local = rank}; }
   void reap() override;
@@ -43,18 +43,18 @@ class Children : public RankStarter {
   std::string control_name_;
   bool was_adopting_ = false;
   bool has_command_ = false;
-  bool leaves_others_ = false;  ///< ranks that somebody else has started
+  bool leaves_others_ = false;  ///< ranks that a starter has started
 };
 
 /// What the last words of a start command say about the first rank that ended badly, if they do.
 struct CommandVerdict {
   int rank = -1;
-  pid_t pid = 0;  ///< of the rank, where that is said in its place
+  pid_t pid = 0;  ///< of the rank, if the command named it in place of the rank
   Ending how = Ending::exited;
   int number = 0;  ///< signal or exit code
 };
 [[nodiscard]] std::optional<CommandVerdict> parse_command_verdict(const std::string& log);
-/// The ranks in the order in which the command saw them end, well or badly; none where it does not say.
+/// The ranks in the order in which the command saw them end, well or badly; none if it does not report them.
 [[nodiscard]] std::vector<int> parse_command_ends(const std::string& log);
 
 }  // namespace tutti::harness::launch

@@ -24,7 +24,7 @@ struct HostInfo;
 /// Type of the last frame to a rank that came by itself: its launcher ends in good order. The text is what the rank is
 /// to say of that, or empty. A connection that ends without it has lost its launcher.
 inline constexpr const char* kEnd = "end";
-/// Sends that frame to everybody whom nobody has let in yet.
+/// Sends that frame to every process that waits at the socket and has not been accepted.
 void turn_away_waiting(int listener);
 
 class Connections {

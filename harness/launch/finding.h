@@ -28,8 +28,8 @@ struct Finding {
 [[nodiscard]] Finding from_wait_status(int rank, const std::string& who, int wait_status);
 [[nodiscard]] std::string name_of(int rank, pid_t pid);
 
-/// Whether `later` explains more than `earlier`, which came first. It does where it says how the same rank ended. It
-/// does where a rank was killed and another one only complained or left. A stop, a hang and an interruption explain
+/// Whether `later` explains more than `earlier`, which came first. It does if it is the end of the same rank. It
+/// does if a rank was killed and another one only complained or left. A stop, a hang and an interruption explain
 /// everything. What is known of a rank explains that another one has heard of a failure.
 [[nodiscard]] bool outweighs(const Finding& later, const Finding& earlier);
 /// Whether nothing can come that explains more.

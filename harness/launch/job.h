@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job is P ranks of the hidden rank program. Job says what to start, Outcome and Ending how it ended, Listener gets
+// A job is P ranks of the hidden rank program. Job is what to start, Outcome and Ending are how it ended, Listener gets
 // what the ranks send meanwhile. The launcher knows nothing of what is measured: the payload and the messages of the
 // ranks are text.
 #pragma once
@@ -24,7 +24,7 @@ namespace tutti::harness::launch {
 
 class RankStarter;
 
-/// What a host of a job on several says of itself.
+/// A host of a job on several, as it describes itself.
 struct HostInfo {
   std::string host;         ///< as the job names it
   std::string name;         ///< its own
@@ -34,19 +34,19 @@ struct HostInfo {
 
 struct Job {
   int ranks = 1;
-  RanksAs ranks_as = RanksAs::processes;  ///< threads, tasks: one child process, which says hello as rank 0
+  RanksAs ranks_as = RanksAs::processes;  ///< threads, tasks: one child process, which comes as rank 0
   /// Starts the ranks, which must be processes, in place of the own spawn.
   std::optional<StartCommand> start = {};
   RankStarter* starter = nullptr;  ///< null: Children, on this host
-  int first_rank = 0;              ///< of those that are started, where other hosts have the rest
+  int first_rank = 0;              ///< of those that are started, if other hosts have the rest
   int ranks_here = 0;              ///< and how many they are; 0: all
-  bool awaits_others = false;      ///< somebody else starts the other ranks, and they come by themselves
-  std::string control = {};        ///< where ranks look for this process; empty: a name is drawn
+  bool awaits_others = false;      ///< a starter starts the other ranks, and they come by themselves
+  std::string control = {};        ///< the name at which ranks find this process; empty: one is drawn
   int control_socket = -1;         ///< that listens there already, if it does
   /// Of ranks that somebody else has started: is called with a failure before any of them ends. Who has started them
   /// may end all processes, this one too, as soon as one has ended.
   std::function<void(const Status&)> tell = {};
-  std::string told = {};  ///< what a rank that comes by itself has to have been started with
+  std::string told = {};  ///< the arguments with which a rank that comes by itself must have been started
   std::string program = "/proc/self/exe";
   std::vector<std::string> arguments;                                    ///< after the program's name
   std::string payload;                                                   ///< given to every rank
@@ -77,28 +77,29 @@ enum class Ending : std::uint8_t {
 struct Outcome {
   bool ok = false;
   Ending how = Ending::finished;
-  int failed_rank = -1;                          ///< -1: none, or none that could be told
+  int failed_rank = -1;                          ///< -1: none, or none that is known
   int number = 0;                                ///< see Ending
   bool all_came = false;                         ///< every rank has said hello
   bool is_told = false;                          ///< Job::tell was called
   std::optional<std::uint32_t> case_index = {};  ///< of the operation that the failed rank announced last
   Status failure;             ///< one sentence that names the rank; code aborted, timeout, io, or what a rank gave
   std::string log_tail;       ///< last lines of the log of this launch; empty if ok
-  std::string log_line = {};  ///< the line of that log that says most about the failure; empty: none does
-  std::vector<RankStanding> standings = {};  ///< [rank] of a job that hung, where they are known
+  std::string log_line = {};  ///< the line of that log that explains the failure best; empty: none does
+  std::vector<RankStanding> standings = {};  ///< [rank] of a job that hung, if they are known
 };
 
-/// What the launcher tells of a running job. Called from `launch`, in its thread, in the order in which a rank sent.
+/// Receives what the ranks of a running job send, in the order in which each rank sent it. Called in the launcher's
+/// thread.
 class Listener {
  public:
   virtual ~Listener() = default;
   virtual void on_message(int rank, std::string_view type, std::string_view text) = 0;
-  /// Of a job on several hosts: once all have come, before the ranks say anything.
+  /// Called once for a job on several hosts, when all hosts have come and before any message.
   virtual void on_hosts(const std::vector<HostInfo>& /*all*/) {}
   /// The name of a case in messages about hangs.
   [[nodiscard]] virtual std::string case_name(std::uint32_t index) const { return fmt::format("case {}", index); }
-  /// Of a job that hangs: what the memory that its ranks share says of each, by rank. Empty: nothing. `domain_fd` is -1
-  /// where the job has no domain.
+  /// What the shared memory of a job that hangs shows of each rank. Empty: nothing. `domain_fd` is -1 if the job has no
+  /// domain.
   [[nodiscard]] virtual std::vector<RankStanding> standings(int /*domain_fd*/) const { return {}; }
 };
 

@@ -23,7 +23,7 @@ class LaunchLog {
   [[nodiscard]] std::string text() const;
   /// Its last 20 lines, without mpirun's protocol (see mpirun_command).
   [[nodiscard]] std::string tail() const;
-  /// Of all its lines, without that protocol, the telling one: telling_line.
+  /// The telling_line of all its lines, without that protocol.
   [[nodiscard]] std::string telling() const;
 
  private:

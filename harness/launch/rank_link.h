@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RankLink: a rank's end of the connection to the launcher. It has what the rank was given, and takes what the rank
-// reports. There is one per process. With threads or tasks the process says hello as rank 0 and serves all ranks of the
+// reports. There is one per process. With threads or tasks the process comes as rank 0 and serves all ranks of the
 // job.
 //
 // The rank does not outlive the launcher: the kernel kills it with the launcher, or a thread that sleeps in poll does.
@@ -31,7 +31,7 @@ class RankLink {
   [[nodiscard]] static Result<RankLink> connect();
 
   [[nodiscard]] int rank() const { return rank_; }
-  /// Whether somebody else than the launcher has started this rank. TUTTI_ARGUMENTS then says what with.
+  /// Whether a starter, not the launcher, has started this rank. TUTTI_ARGUMENTS then has its arguments.
   [[nodiscard]] static bool has_come_by_itself();
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] const RankPlace& place() const { return place_; }
@@ -40,7 +40,7 @@ class RankLink {
   [[nodiscard]] int domain_fd() const { return domain_.get(); }  ///< -1 if the job has no domain
   [[nodiscard]] std::size_t domain_bytes() const { return domain_bytes_; }
 
-  /// Null where all ranks are on one host.
+  /// Null if all ranks are on one host.
   [[nodiscard]] const AcrossPlace* across() const { return across_ ? &*across_ : nullptr; }
   [[nodiscard]] const AcrossListeners& listeners() const { return listeners_; }
 

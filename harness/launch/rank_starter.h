@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RankStarter: what starts the ranks of a job, tells on which host each of them runs, and ends them. Children are
+// RankStarter: what starts the ranks of a job, knows the host of each, and ends them. Children are
 // processes of this host; HostsStarter has ranks on several.
 #pragma once
 
@@ -31,16 +31,16 @@ class RankStarter {
   /// Starts what `job` needs; `log` gets their output. A start command's files go to `directory`, which outlives them.
   /// Errors: see spawn; what was started before is ended.
   virtual Status start(const Job& job, const std::string& control_name, const std::string& directory, int log) = 0;
-  /// Of any rank of the job, before it has started too. Each rank is told its own.
+  /// The place of any rank of the job, also before it has started. Each rank receives its own.
   [[nodiscard]] virtual RankPlace place_of(int rank) const = 0;
 
   /// Whether the ranks are on several hosts, each of which listens for its own ranks.
   [[nodiscard]] virtual bool spans_hosts() const { return false; }
-  /// Of a job on several hosts: the name of the one that a rank is on. Empty: there is one.
+  /// The name of a rank's host. Empty: the job has one host.
   [[nodiscard]] virtual std::string host_name(int /*rank*/) const { return {}; }
-  /// The state of a rank's process (ProcessInfo), where it cannot be seen from here; nothing: it can.
+  /// The state of a rank's process (ProcessInfo) on another host. Nothing: /proc of this host shows it.
   [[nodiscard]] virtual std::optional<char> state_of(int /*rank*/) const { return {}; }
-  /// What the memory that each rank shares says of it, of ranks that have waited for long; empty: it can be seen here.
+  /// What the memory of other hosts shows of ranks that have waited for long. Empty: the domain of this host shows it.
   [[nodiscard]] virtual std::vector<RankStanding> standings() const { return {}; }
   /// What the ranks of other hosts say comes here: appends what to wait for, and hands on what has come. What they
   /// announce goes to `board`.
@@ -54,7 +54,7 @@ class RankStarter {
   /// Live processes of the launch, the start command among them. Reads all of /proc: not for every tick.
   [[nodiscard]] virtual std::vector<pid_t> members() const = 0;
 
-  /// Kills and reaps whatever is left; nothing where nothing is. Takes at most about 2 s, mostly a few ms.
+  /// Kills and reaps what is left, if anything. Takes at most about 2 s, mostly a few ms.
   virtual void end() = 0;
 };
 

@@ -94,7 +94,7 @@ class RunningJob : private Connections::Events {
   Connections connections_;
   std::vector<Member> members_;
   std::optional<Finding> finding_;
-  std::vector<RankStanding> standings_;  ///< [rank], of the last time that somebody asked
+  std::vector<RankStanding> standings_;  ///< [rank], when they were last asked for
   bool is_over_ = false;                 ///< the verdict stands; messages are still handed on
   TimePoint decide_by_;
   TimePoint started_;  ///< when the processes were started; on several hosts, when all of these had come

@@ -56,7 +56,7 @@ struct HostsInView {
 struct HangScene {
   std::span<const RankView> ranks;    ///< that it sees
   std::chrono::nanoseconds patience;  ///< with each announced operation, beyond what was granted to it
-  /// Beyond that, before the judge says that all ranks wait, or that a rank of another host is to blame. Within it
+  /// Beyond that, before the judge reports that all ranks wait, or that a rank of another host is to blame. Within it
   /// another process may find a better reason.
   std::chrono::nanoseconds more_patience = {};
   const HostsInView* hosts = nullptr;  ///< null: it sees all ranks
@@ -66,7 +66,7 @@ struct HangScene {
 [[nodiscard]] std::chrono::nanoseconds longest_wait(const Board& board, std::int64_t now_ns);
 /// Views of all ranks; `pids` has one entry per rank.
 [[nodiscard]] std::vector<RankView> view_ranks(const Board& board, std::span<const pid_t> pids, std::int64_t now_ns);
-/// Who is to blame. Nothing if no rank that the scene shows is late, or if it is too early to say.
+/// The rank to blame. Nothing if no rank that the scene shows is late, or if it is too early.
 [[nodiscard]] std::optional<Blame> judge_hang(const HangScene& scene, const CaseName& case_name);
 /// Where it is: "in operation 3 (...)", "idle after operation 3 (...)", "before its first operation".
 [[nodiscard]] std::string place_of(const RankView& view, const CaseName& case_name);

@@ -26,7 +26,7 @@ namespace tutti::harness::process {
 /// "exited with code 255", "was killed by signal 9".
 [[nodiscard]] std::string end_of(int wait_status);
 
-/// What is told to another machine of the `interface` that somebody named here: an address means this machine only, a
+/// The `interface` of --interface, as another machine gets it: an address means this machine only, a
 /// name is one on each. Empty: it finds out.
 [[nodiscard]] std::string interface_elsewhere(const std::string& interface);
 
@@ -37,8 +37,8 @@ inline constexpr const char* kTransportFolders = "TUTTI_TRANSPORTS";
 /// The value of one of them, in which every folder has its whole path. Empty if it is not set.
 [[nodiscard]] std::string folders_in(const char* variable);
 
-/// At which the other machines reach this one: that of `interface`, or where that is empty of the route to one of them,
-/// or without any 127.0.0.1. Errors: unavailable, invalid_argument.
+/// At which the other machines reach this one: that of `interface`, or, if that is empty, that of the route to one of
+/// them, or without any 127.0.0.1. Errors: unavailable, invalid_argument.
 [[nodiscard]] Result<std::string> address_for(const std::string& interface, const std::string& first_other);
 
 }  // namespace tutti::harness::process

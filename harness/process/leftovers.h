@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leftovers: files that ranks of somebody else's library leave behind when they are killed while they start. The
+// Leftovers: files that a rank's MPI library leaves behind when they are killed while they start. The
 // backing files of MPICH's shared memory are such: they have no place of the job's own.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// StartCommand: how a program of somebody else's, such as an MPI's mpirun, starts the ranks of a job. The backend that
-// needs the command tells it (start_command of harness/backends/backend.h).
+// StartCommand: how another program, such as an MPI's mpirun, starts the ranks of a job. The backend that
+// needs the command names it (start_command of harness/backends/backend.h).
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct StartCommand {
   std::vector<std::string> environment;  ///< "NAME=value", put over this process's own
   std::vector<std::string> leaves = {};  ///< how paths begin of files that killed ranks may leave behind
   std::vector<std::string> across = {};  ///< in place of `words` for ranks on several hosts; empty: it has none there
-  std::vector<std::string> pretended = {};  ///< put over `environment` where several hosts are one machine
+  std::vector<std::string> pretended = {};  ///< put over `environment` if several hosts are one machine
 
   bool operator==(const StartCommand&) const = default;
 };
@@ -25,7 +25,7 @@ struct StartCommand {
 /// Reads the JSON object of start_command. Errors: invalid_argument naming what is missing.
 [[nodiscard]] Result<StartCommand> parse_start_command(std::string_view json);
 
-/// What stands for {agent}, where it has to be a program without arguments.
+/// What stands for {agent} if it has to be a program without arguments.
 inline constexpr std::string_view kAgentProgram = "{agent_program}";
 /// What stands for {ranks}, {directory}, {crowded}, {hosts}, {agent}, {address} and {subnet} in the strings of a
 /// command.

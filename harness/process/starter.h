@@ -13,28 +13,28 @@ namespace tutti::harness::process {
 class Starter {
  public:
   /// The nearest ancestor that is not itself in the job which this process's environment names: a shell between the two
-  /// is no starter. Nobody where the environment names none, or nothing can be seen of it.
+  /// is no starter. No starter if the environment names none, or its process cannot be seen.
   [[nodiscard]] static Starter of_this_process();
 
-  [[nodiscard]] pid_t pid() const { return pid_; }                    ///< 0: nobody
-  [[nodiscard]] int descriptor() const { return descriptor_.get(); }  ///< readable once it has ended; -1: nobody
+  [[nodiscard]] pid_t pid() const { return pid_; }                    ///< 0: there is none
+  [[nodiscard]] int descriptor() const { return descriptor_.get(); }  ///< readable once it has ended; -1: there is none
 
  private:
   pid_t pid_ = 0;
   Descriptor descriptor_;
 };
 
-/// From now on this process gets SIGTERM when its starter ends; nothing happens where it has no starter.
+/// From now on this process gets SIGTERM when its starter ends; nothing happens if it has none.
 void end_with_starter();
 /// From now on this process may use the cores that its starter may: Open MPI's default leaves it a single one. Nothing
-/// where another one has started it, or where somebody asked for a binding (--bind-to, --cpu-set). Threads that run
+/// where another one has started it, or a user asked for a binding (--bind-to, --cpu-set). Threads that run
 /// already stay where they are.
 void leave_binding();
-/// What stands in the environment of all processes of a job that somebody else has started, once they have joined.
+/// What stands in the environment of all processes of a job of a starter, once they have joined.
 inline constexpr const char* kJoined = "TUTTI_JOINED";
-/// Whether this process is of such a job and may use fewer cores than its starter: somebody has bound it.
+/// Whether this process is of such a job and may use fewer cores than its starter: it is bound.
 [[nodiscard]] bool is_bound_by_starter();
-/// Takes what mpirun and torchrun say of their job out of this process's environment: what it starts is another job.
+/// Takes the variables of mpirun's and torchrun's job out of this process's environment: what it starts is another job.
 void leave_job();
 
 }  // namespace tutti::harness::process
