@@ -9,7 +9,6 @@ import unittest
 import support
 
 ROOT = support.FOLDER.parents[1]
-TORCH2 = ROOT / "build/torch2/bin/python"
 
 
 class Install(support.TestCase):
@@ -34,10 +33,19 @@ class Install(support.TestCase):
         self.assertEqual(said.count("sum 3.0"), 2, said)
 
     @support.at_night
-    @unittest.skipUnless(TORCH2.exists(), "no PyTorch 2: scripts/setup --with torch2")
+    @support.with_torch_2
+    def test_the_module_brings_the_torch_that_it_lies_beside(self):
+        """Imported first, with the distribution's torch in the system's folders."""
+        said = self.run_outside(support.TORCH2, "-c", "import tutti_torch; print(open('/proc/self/maps').read())")
+        loaded = {line.split()[-1] for line in said.splitlines() if "libc10.so" in line or "libtorch_cpu.so" in line}
+        self.assertEqual({path for path in loaded if not path.startswith(str(ROOT))}, set())
+        self.assertEqual(len(loaded), 2, loaded)
+
+    @support.at_night
+    @support.with_torch_2
     def test_programs_run_with_torch_2(self):
         folder = self.folder()
-        self.run_outside(TORCH2, "-B", support.FOLDER / "programs.py", "tutti", 2, folder)
+        self.run_outside(support.TORCH2, "-B", support.FOLDER / "programs.py", "tutti", 2, folder)
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ def children_of(pid):
 
 
 class Judge(support.TestCase):
-    def judge(self, *words):
-        done = subprocess.run([sys.executable, "-B", JUDGE, "--python", sys.executable, "--module", support.MODULE, *words],
+    def judge(self, *words, python=sys.executable, module=support.MODULE):
+        done = subprocess.run([sys.executable, "-B", JUDGE, "--python", python, "--module", module, *words],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.assertEqual(done.returncode, 0, done.stdout)
         return done.stdout
@@ -42,6 +42,12 @@ class Judge(support.TestCase):
     @support.at_night
     def test_what_passes_with_gloo_passes(self):
         self.judge("--ranks", "2,3,4")
+
+    @support.at_night
+    @support.with_torch_2
+    def test_what_passes_with_gloo_passes_with_torch_2(self):
+        module = next(support.TORCH2.parents[1].glob("lib/python3*/site-packages"))
+        self.judge("--ranks", "3", python=support.TORCH2, module=module)
 
     def test_a_rank_that_is_killed_in_one_of_them_is_named(self):
         """The others end in time, so that the test does, and leave nothing."""

@@ -11,6 +11,8 @@ import unittest
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 MODULE = os.environ["TUTTI_TORCH_MODULE"]  # the folder of tutti_torch
+TORCH2 = FOLDER.parents[1] / "build/torch2/bin/python"
+with_torch_2 = unittest.skipUnless(TORCH2.exists(), "no PyTorch 2: scripts/setup --with torch2")
 at_night = unittest.skipUnless("TUTTI_NIGHT" in os.environ, "it takes long: a part of suites/nightly/run")
 
 
