@@ -31,13 +31,15 @@ def calls_of(elements, ranks):
         "all_reduce": lambda group: dist.all_reduce(one, group=group),
         "all_gather": lambda group: dist.all_gather(parts, one, group=group),
         "broadcast": lambda group: dist.broadcast(one, 0, group=group),
+        "all_gather_into_tensor": lambda group: dist.all_gather_into_tensor(gathered, one, group=group),
+        "reduce_scatter_tensor": lambda group: dist.reduce_scatter_tensor(one, whole, group=group),
         "reduce_scatter": lambda group: dist.reduce_scatter(one, list(whole.chunk(ranks)), group=group),
         "all_to_all_single": lambda group: dist.all_to_all_single(gathered, whole, group=group),
     }
 
 
 def has_gloo(call):
-    return call not in ("reduce_scatter", "all_to_all_single")
+    return call in ("all_reduce", "all_gather", "broadcast")
 
 
 def time_block(call, group, count):

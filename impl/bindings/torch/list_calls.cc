@@ -22,11 +22,6 @@ void check_list(const GroupWork& work, const Tensors& list, int size, const Tens
   }
 }
 
-const Tensor& least_of(const Tensors& list) {
-  return *std::min_element(list.begin(), list.end(),
-                           [](const Tensor& one, const Tensor& other) { return one.nbytes() < other.nbytes(); });
-}
-
 const Tensors& only_list(const GroupWork& work, const std::vector<Tensors>& lists) {
   if (lists.size() != 1) refuse(work.call(), "{} lists, where one is taken", lists.size());
   return lists.front();
@@ -80,13 +75,11 @@ CallOfLists ProcessGroup::gather_call(GroupWork& work, Collective collective, in
   check_dense(work.call(), input);
   const Elements elements = elements_of(work.call(), input.scalar_type());
   CallOfLists made{.call = {.collective = collective, .dtype = elements.dtype, .root = root}};
-  if (outputs != nullptr) check_list(work, *outputs, size_, input);
-  // Of other calls a rank does not know the sizes on all ranks.
-  if (collective == Collective::all_gather_v) made.call.buffers = buffers_for(work, collective, least_of(*outputs));
   const auto own = static_cast<std::size_t>(rank_);
   if (outputs == nullptr) {
     made.outputs.assign(static_cast<std::size_t>(size_), {.count = input.numel() * elements.factor});
   } else {
+    check_list(work, *outputs, size_, input);
     for (const Tensor& output : *outputs) {
       made.outputs.push_back({.address = work.tensors.output(output), .count = output.numel() * elements.factor});
     }
@@ -175,7 +168,6 @@ ProcessGroup::Pointer ProcessGroup::reduce_scatter(Tensors& outputs, std::vector
   check_list(*work, list, size_, output);
   const Count factor = elements_of(work->call(), output.scalar_type()).factor;
   CallOfLists made{.call = reduction(*work, Collective::reduce_scatter_v, options.reduceOp, output)};
-  made.call.buffers = buffers_for(*work, Collective::reduce_scatter_v, least_of(list));
   made.call.count = 0;
   made.call.output = work->tensors.output(output);
   for (std::size_t i = 0; i < list.size(); ++i) {

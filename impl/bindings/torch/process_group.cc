@@ -70,8 +70,9 @@ int ProcessGroup::root_of(const GroupWork& work, std::int64_t root) const {
 }
 
 Buffers ProcessGroup::buffers_for(GroupWork& work, Collective collective, const Tensor& least) const {
+  const bool is_list = has_counts(collective);
   const bool is_one_way = collective == Collective::broadcast || collective == Collective::reduce;
-  const bool shares = world_->has_arenas() && least.nbytes() >= (is_one_way ? kLeastSharedOneWay : kLeastShared);
+  const bool shares = world_->has_arenas() && !is_list && least.nbytes() >= (is_one_way ? kLeastSharedOneWay : kLeastShared);
   work.tensors.lie_in(shares ? shared_memory() : nullptr);
   return shares ? Buffers::shared : Buffers::private_;
 }

@@ -95,7 +95,8 @@ class ProcessGroup final : public GroupBase {
                                          const Tensor& input);
   [[nodiscard]] CallOfLists gather_call(GroupWork& work, Collective collective, int root, const Tensors* outputs,
                                         const Tensor& input);
-  /// Where the tensors of a call are to lie, of which `least` is the smallest on all ranks. Before they are named.
+  /// Where the tensors of a call are to lie, of which `least` is the smallest on all ranks. Before they are named. Calls
+  /// with lists are v forms, whose algorithms are as fast with private buffers.
   [[nodiscard]] Buffers buffers_for(GroupWork& work, Collective collective, const Tensor& least) const;
   [[nodiscard]] int root_of(const GroupWork& work, std::int64_t root) const;
   Pointer sum_sparse(const Tensor& tensor, const c10d::AllreduceOptions& options);

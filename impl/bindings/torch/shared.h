@@ -11,7 +11,7 @@
 namespace tutti::bindings {
 
 /// Tensors of so many bytes and more lie there.
-inline constexpr std::size_t kLeastShared = std::size_t{64} << 10U;
+inline constexpr std::size_t kLeastShared = std::size_t{256} << 10U;
 /// Of calls in which a rank only gives. Below, it is faster to give a copy and go on than to wait until it is taken.
 inline constexpr std::size_t kLeastSharedOneWay = std::size_t{1} << 20U;
 
