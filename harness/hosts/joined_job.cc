@@ -92,7 +92,7 @@ Status JoinedJob::place_ranks() {
 // Behind the domain, where that is in memory that is made for it.
 std::size_t JoinedJob::board_offset() const {
   const std::size_t bytes =
-      across_ ? bytes_of_host(topology_->domain_shape(0), across_->host) : topology_->shared_bytes(0);
+      across_ ? bytes_of_host(topology_->domain_shape(0), across_->hosts.own) : topology_->shared_bytes(0);
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
@@ -107,7 +107,7 @@ bool JoinedJob::is_first_to_tell() const {
   constexpr std::chrono::milliseconds kToTell(300);
   if (!request_.world.started_by.starts_with("mpirun")) return true;  // mpirun's processes write into one stream
   auto& told = *reinterpret_cast<std::atomic<std::uint32_t>*>(static_cast<std::byte*>(mapping_.data()) + told_offset());
-  const bool is_elsewhere = across_ && across_->host > 0;  // whose word comes through process 0
+  const bool is_elsewhere = across_ && across_->hosts.own > 0;  // whose word comes through process 0
   if (told.exchange(1) == 0 && !is_elsewhere) return true;
   std::this_thread::sleep_for(kToTell);
   return false;
@@ -118,7 +118,7 @@ Board JoinedJob::board() const { return Board(static_cast<std::byte*>(mapping_.d
 Result<std::unique_ptr<Domain>> JoinedJob::open_domain() const {
   const DomainShape shape = topology_->domain_shape(0);
   if (!across_) return topology_->transport->open(shape, {.memory = memory_.get()});
-  const Across across{.host = across_->host,
+  const Across across{.host = across_->hosts.own,
                       .interface = across_->place.interface,
                       .address = across_->place.domain_address,
                       .listener = across_->listeners.domain.get(),
@@ -386,7 +386,7 @@ void JoinedJob::end_stopped() const {
 }
 
 HostsInView JoinedJob::hosts_in_view() const {
-  HostsInView hosts{.host_of = host_of_ranks(), .own_host = across_->host};
+  HostsInView hosts{.host_of = host_of_ranks(), .own_host = across_->hosts.own};
   for (const JoinedHost& host : across_->hosts.all) hosts.host_names.push_back(host.name);
   return hosts;
 }

@@ -41,7 +41,6 @@ Result<MetAcross> meet_across(const HostsMeeting& meeting, const std::string& te
   MetAcross met;
   TUTTI_ASSIGN_OR_RETURN(met.hosts, meet_hosts(meeting));
   const auto& all = met.hosts.all;
-  met.host = met.hosts.own;
   Line mine{.text = text, .exchange = {}, .domain = {}, .between = {}};
   tcp::Listener between;
   if (world.process == 0) {

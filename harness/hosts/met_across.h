@@ -17,7 +17,6 @@ namespace tutti::harness::hosts {
 
 struct MetAcross {
   JoinedHosts hosts;
-  int host = 0;                    ///< of this process
   std::vector<std::string> texts;  ///< by process
   AcrossPlace place;
   AcrossListeners listeners;        ///< of process 0

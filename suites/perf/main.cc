@@ -143,7 +143,8 @@ class Ranks {
   [[nodiscard]] harness::RankPlace place_of(int rank) const {
     const harness::MetAcross* const across = job_.across();
     if (across == nullptr) return {.host = 0, .local = rank};
-    return {.host = across->host, .local = rank - across->hosts.all[static_cast<std::size_t>(across->host)].first};
+    return {.host = across->hosts.own,
+            .local = rank - across->hosts.all[static_cast<std::size_t>(across->hosts.own)].first};
   }
 
   /// Before anything is timed.

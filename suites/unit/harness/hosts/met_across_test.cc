@@ -109,7 +109,9 @@ TEST_F(HostsMeet, WithoutALauncherTheFirstOfEachHostIsConnectedWithProcess0) {
   for (int i = 0; i < 3; ++i) {
     const auto& one = met[static_cast<std::size_t>(i)];
     ASSERT_TRUE(one.is_ok()) << one.status().message();
-    EXPECT_EQ(one.value().host, i);
+    EXPECT_EQ(one.value().hosts.own, i);
+    EXPECT_EQ(one.value().hosts.named().size(), 3U);
+    EXPECT_EQ(one.value().hosts.named()[1].slots, 1);
     EXPECT_EQ(one.value().texts, (std::vector<std::string>{"text 0", "text 1", "text 2"}));
     EXPECT_EQ(one.value().place.exchange_address, met[0].value().place.exchange_address);
     EXPECT_EQ(one.value().between.size(), i == 0 ? 2U : 1U);
