@@ -64,10 +64,11 @@ Status check_alone(const Settings& settings) {
   TUTTI_RETURN_IF_ERROR(check_expected(settings, 1));
   const bool has_interface = !settings.reach.interface.empty() && settings.conditions.topology.hosts.empty();
   if (!has_interface && settings.init.empty()) return {};
-  return error(Code::invalid_argument,
-               "{0}: nobody has started this process as one of several (RANK and WORLD_SIZE, mpirun, srun, torchrun): "
-               "leave {0} out{1}",
-               has_interface ? "--interface" : "--init", has_interface ? ", or name --hosts" : "");
+  return error(
+      Code::invalid_argument,
+      "{0}: no starter has started this process as one of several (RANK and WORLD_SIZE, mpirun, srun, torchrun): "
+      "leave {0} out{1}",
+      has_interface ? "--interface" : "--init", has_interface ? ", or name --hosts" : "");
 }
 
 /// Why this process cannot announce its host's control socket, or cannot learn its name.

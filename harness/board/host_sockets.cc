@@ -109,7 +109,7 @@ class Connecting {
       state = half.greeting.step(half.socket.get());
     }
     if (state == tcp::Greeting::State::failed && is_client)
-      return error(Code::mismatch, "who listens at {} did not show that it is of this job", address_of(half.host));
+      return error(Code::mismatch, "the program at {} did not prove that it is of this job", address_of(half.host));
     if (state != tcp::Greeting::State::done)
       return state == tcp::Greeting::State::failed || (!is_client && Clock::now() - half.since > kPatienceWithCallers);
     const tcp::Claim& claim = half.greeting.claim();

@@ -83,7 +83,7 @@ const std::array kTopologyOptions{
         .text = [](const Conditions& values) { return unusual_number(values.topology.lanes, kUsualTopology.lanes); },
         .column = {.name = "lanes",
                    .type = ConditionColumn::Type::integer,
-                   .description = "thread blocks of a rank, where somebody chose them",
+                   .description = "thread blocks of a rank, if an option chose them",
                    .words = "{} thread blocks a rank",
                    .is_of_ranks = true},
         .clashes = kClashesOfBlocks},
@@ -101,7 +101,7 @@ const std::array kTopologyOptions{
                   },
               .column = {.name = "block_threads",
                          .type = ConditionColumn::Type::integer,
-                         .description = "threads of a thread block, where somebody chose them",
+                         .description = "threads of a thread block, if an option chose them",
                          .words = "{} threads a block",
                          .is_of_ranks = true},
               .clashes = kClashesOfBlocks},
@@ -142,9 +142,8 @@ const std::array kTopologyOptions{
             },
         .column = {.name = "pretended_hosts",
                    .type = ConditionColumn::Type::integer,
-                   .description =
-                       "hosts that the ranks were on, in blocks, all of them on this machine, where somebody "
-                       "chose their number",
+                   .description = "hosts that the ranks were on, in blocks, all of them on this machine, if an option "
+                                  "chose their number",
                    .words = "{} pretended hosts",
                    .is_of_ranks = true}},
     Condition{

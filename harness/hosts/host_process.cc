@@ -85,7 +85,7 @@ Result<ToLauncher> connect_to_launcher(const Invitation& invitation) {
       return ToLauncher{.socket = std::move(socket), .session = greeting.session()};
     if (state == tcp::Greeting::State::failed) {
       return error(greeting.has_ended() ? Code::aborted : Code::mismatch,
-                   "who listens at {} did not show that it is of this job", invitation.address);
+                   "the program at {} did not prove that it is of this job", invitation.address);
     }
   }
   return error(Code::unavailable, "the launcher does not answer at {}", invitation.address);

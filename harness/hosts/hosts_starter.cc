@@ -62,8 +62,7 @@ Status HostsStarter::start(const Job& job, const std::string& control_name, cons
   started_ = told_ = served_ = Clock::now();
   if (joined != nullptr) {
     if (!joined->listener.socket.is_open()) {
-      return error(Code::invalid_argument,
-                   "ranks that somebody else has started serve one job, and this is the second");
+      return error(Code::invalid_argument, "the ranks of a starter serve one job, and this is the second");
     }
     key_ = joined->key;
     listener_ = std::move(joined->listener);
@@ -283,7 +282,7 @@ Status HostsStarter::take_event(const HostProcess& process, const Frame& frame, 
     events.on_closed(rank);
   } else if (frame.type == "standing") {
     TUTTI_ASSIGN_OR_RETURN(RankStanding standing, standing_from_json(event.rest));
-    standings_.resize(children_.size(), {.text = "of which its host has not told"});
+    standings_.resize(children_.size(), {.text = "which its host has not reported"});
     standings_[static_cast<std::size_t>(rank)] = std::move(standing);
   } else if (frame.type == "garbage") {
     events.on_garbage(rank, event.numbers[0], std::string(event.rest));

@@ -187,8 +187,8 @@ class Search {
                                 ? " on this host: rank 0 needs an address that other hosts reach, by --interface or "
                                   "TUTTI_INTERFACE, unless a former job has left it"
                                 : ", so a former job has left it";
-    return error(Code::timeout, "--init: '{}' says that rank 0 listens at {}, where nobody is{}", meeting_.init.file,
-                 shown(address), why);
+    return error(Code::timeout, "--init: '{}' says that rank 0 listens at {}, where no process listens{}",
+                 meeting_.init.file, shown(address), why);
   }
   /// At once, and once. Each host's first process tells it itself: process 0, which tells all else, may never come.
   bool tell(const Status& what) {

@@ -83,7 +83,7 @@ Finding killed_by(int rank, const std::string& who, int signal) {
   finding.rank = rank;
   finding.number = signal;
   finding.text = fmt::format("{} was killed by signal {} ({})", who, signal, ::strsignal(signal));
-  if (signal == SIGKILL) finding.text += ": by somebody, or by the kernel for lack of memory";
+  if (signal == SIGKILL) finding.text += ": by a user or a program, or by the kernel for lack of memory";
   return finding;
 }
 

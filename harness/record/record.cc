@@ -151,7 +151,8 @@ std::vector<Column> all_columns() {
              "machine id "
              "or host name; of several hosts, of all in their order; empty: it does not say",
              &Row::machine},
-      Column{"host", "", "name of the host that told this row; of several, rank 0's; empty: it has none", &Row::host},
+      Column{"host", "", "name of the host that this row comes from; of several, rank 0's; empty: it has none",
+             &Row::host},
       Column{"timestamp", "", "when this row was finished: UTC, ISO 8601", &Row::timestamp},
       Column{"window", "messages",
              "what one rank of a pair sends in an operation, back to back: algbw is then window x bytes / "
@@ -175,7 +176,7 @@ std::vector<Column> all_columns() {
       Column{
           "starter", "",
           "what started the ranks: spawn (tutti itself), or the reference whose mpirun it was; ratios are taken only "
-          "within one's launches; empty: somebody else did",
+          "within one's launches; empty: another starter",
           &Row::starter},
       of_condition("device"),
       of_condition("lanes"),
@@ -195,7 +196,7 @@ std::vector<Column> all_columns() {
       Column{
           "verified_by", "",
           "who compared the results: host; device, the one whose memory they lie in; teams, threads of the host that "
-          "run the device's text; empty: nobody",
+          "run the device's text; empty: none",
           &Row::verified_by},
       Column{
           "limit_way", "",
@@ -212,8 +213,7 @@ std::vector<Column> all_columns() {
       Column{"graph", "",
              "yes: the operations were captured into a graph, whose launches were timed; empty: each was posted",
              &Row::graph},
-      Column{"grouped", "", "operations that the library was told of as one group, where there were several",
-             &Row::grouped},
+      Column{"grouped", "", "operations that the library got as one group, if there were several", &Row::grouped},
       Column{"registered", "", "windows: shared buffers were registered as symmetric windows; empty: they were not",
              &Row::registered},
       Column{"clocks_bound", "us",

@@ -103,11 +103,12 @@ Result<Descriptor> connect_to(std::string_view name, std::chrono::nanoseconds mo
     if (errno == EINTR && Clock::now() < end) continue;
     if (errno == EAGAIN || errno == EINTR) {
       TUTTI_RETURN_IF_ERROR(check_holder(name));
-      return error(Code::timeout, "the process that listens at the abstract socket '{}' has let nobody in for {} s",
-                   name, std::chrono::duration<double>(most).count());
+      return error(Code::timeout,
+                   "the process that listens at the abstract socket '{}' has accepted no process for {} s", name,
+                   std::chrono::duration<double>(most).count());
     }
     if (errno != ECONNREFUSED) return system_error(fmt::format("cannot connect to the abstract socket '{}'", name));
-    return error(Code::unavailable, "nobody listens at the abstract socket '{}': {}", name, std::strerror(errno));
+    return error(Code::unavailable, "no process listens at the abstract socket '{}': {}", name, std::strerror(errno));
   }
   TUTTI_RETURN_IF_ERROR(check_peer(socket.get()).status());
   limit_waits(socket.get(), {});

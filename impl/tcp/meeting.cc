@@ -237,15 +237,15 @@ std::string named(const std::string& address) {
   return address + (address_of_interface(host).is_ok() ? ", an address of this host," : ",");
 }
 Status nobody(const MeetingRequest& request) {
-  return error(Code::timeout, "nobody listens at {} where process 0 should be, within {:.1f} s", named(request.address),
-               seconds_of(request.timeout));
+  return error(Code::timeout, "no process listens at {} where process 0 should be, within {:.1f} s",
+               named(request.address), seconds_of(request.timeout));
 }
 Status unanswered(const MeetingRequest& request) {
   return error(Code::timeout, "{} where process 0 should be, has not answered within {:.1f} s", named(request.address),
                seconds_of(request.timeout));
 }
 Status stranger(const MeetingRequest& request, std::string_view what) {
-  return error(Code::unavailable, "who listens at {} did not show that it is of this job: it {}", request.address,
+  return error(Code::unavailable, "the program at {} did not prove that it is of this job: it {}", request.address,
                what);
 }
 

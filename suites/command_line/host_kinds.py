@@ -289,7 +289,7 @@ class Reflection(Trial):
                     claim += piece
                 caller.sendall((1).to_bytes(8, "little") + claim[-32:])
                 found = self.is_refused(run, r"host b \(ranks? .*\) is lost: `\S+ b` exited with code \d+ before it had come")
-            if "did not show that it is of this job" not in run.texts():
+            if "did not prove that it is of this job" not in run.texts():
                 found.append(f"the machine does not say why\n{run.texts()}")
             return found
 
@@ -306,7 +306,7 @@ class WrongSecret(Trial):
             digits[place] = "0" if digits[place] != "0" else "1"
             run.tell("b", {**invitation, "key": "".join(digits)})
             found = self.is_refused(run, r"host b \(ranks? .*\) is lost: `\S+ b` exited with code \d+ before it had come")
-            if "did not show that it is of this job" not in run.texts():
+            if "did not prove that it is of this job" not in run.texts():
                 found.append(f"the machine does not say why\n{run.texts()}")
             return found
 

@@ -112,7 +112,7 @@ class ByHand(Joined):
     def leave_a_file(self, nobody, why):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "meeting"
-            left = f"--init: '{path}' says that rank 0 listens at {nobody}, where nobody is{why}"
+            left = f"--init: '{path}' says that rank 0 listens at {nobody}, where no process listens{why}"
             init = {"MASTER_ADDR": None, "TUTTI_PORT": None, "TUTTI_INIT": f"file://{path}"}
             words = ["run", "barrier", "--budget", "500ms", "--interface", "127.0.0.1"]
             path.write_text(nobody + "\n")
@@ -153,7 +153,7 @@ class ByHand(Joined):
         cases = [
                 (3, [], {"MASTER_ADDR": "nobody.invalid"}, "'nobody.invalid' has no address here: "),
                 (3, [], {"MASTER_ADDR": "255.255.255.255"}, "there is no route to '255.255.255.255': "),
-                (5, [], {"TUTTI_PORT": "1"}, "nobody listens at 127.0.0.1:1, an address of this host, where process 0 should be, within 1.0 s\n"),
+                (5, [], {"TUTTI_PORT": "1"}, "no process listens at 127.0.0.1:1, an address of this host, where process 0 should be, within 1.0 s\n"),
                 (3, [], {"TUTTI_SECRET": None}, "openssl rand -hex 32"),
                 (2, [], {"TUTTI_SECRET": "5e"}, "64 digits of base 16"),
                 (2, ["--budgit", "1s"], {}, "--budgit"),
@@ -220,8 +220,8 @@ class ByHand(Joined):
         end = time.monotonic() + support.patience(20)
         while not said.read_text() and time.monotonic() < end:
             time.sleep(0.05)
-        self.assertEqual(said.read_text(), f"tutti: rank 1: --init: what '{path}' says is of another job: who listens at {address} did not "
-                                           "show that it is of this job: it is no tutti of this version; waiting for that of this job\n")
+        self.assertEqual(said.read_text(), f"tutti: rank 1: --init: what '{path}' says is of another job: the program at {address} did not "
+                                           "prove that it is of this job: it is no tutti of this version; waiting for that of this job\n")
         first, = self.start([1, 1], *words, own=lambda rank: init, only=[0])
         results = self.ends([first, late])
         self.assertEqual([result.code for result in results], [0, 0], results)

@@ -329,7 +329,7 @@ class OnThisMachine(Agents):
             result = run.wait(support.patience(20))
             self.assertEqual((result.code, result.out), (3, ""), result)
             self.assertRegex(result.err, r"(?m)^tutti: host [ab] \(rank [01]\) is lost: `\S+ [ab]` exited with code \d+ before it had come")
-            self.assertIn("did not show that it is of this job", result.err)
+            self.assertIn("did not prove that it is of this job", result.err)
             self.nothing_is_left(run)
 
     def test_the_secret_is_on_no_command_line_and_in_no_environment(self):

@@ -323,7 +323,7 @@ void TcpNetwork::go_on(TcpLink& link) {
   if (link.state_ == TcpLink::State::connecting) {
     if (const int failure = error_of(socket); failure != 0) {
       // It listened, or its address would not be known.
-      if (failure == ECONNREFUSED) return give_up(link, fmt::format("nobody listens at {} any more", address));
+      if (failure == ECONNREFUSED) return give_up(link, fmt::format("no process listens at {} any more", address));
       return fail(link.peer_, Code::io, fmt::format("is not reached at {}: {}", address, std::strerror(failure)));
     }
     const auto nonce = draw_nonce();
@@ -342,7 +342,7 @@ void TcpNetwork::go_on(TcpLink& link) {
       }
       if (link.greeting_->has_ended()) return give_up(link, fmt::format("{} hung up at the greeting", address));
       return fail(link.peer_, Code::io,
-                  fmt::format("is not at {}: who is there did not show that it is of this job", address));
+                  fmt::format("is not at {}: who is there did not prove that it is of this job", address));
     case Greeting::State::done:
       if (link.greeting_->verdict() == Verdict::welcome) return become_up(link, std::move(link.socket_));
       link.socket_.close();

@@ -107,7 +107,7 @@ TEST_F(HostProcessPlayed, HandsOnWhatItsRankSaysAndEnds) {
 TEST_F(HostProcessPlayed, RefusesALauncherWithAnotherKey) {
   EXPECT_FALSE(start(tcp::to_text(tcp::draw_secret().value())).is_open());
   join();
-  EXPECT_THAT(result_.message(), HasSubstr("did not show that it is of this job"));
+  EXPECT_THAT(result_.message(), HasSubstr("did not prove that it is of this job"));
 }
 
 TEST_F(HostProcessPlayed, SaysWhyItEndsIfItCannotReadItsLauncher) {

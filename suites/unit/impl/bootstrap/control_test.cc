@@ -124,7 +124,7 @@ TEST(Control, AFullQueueIsWaitedForOnlySoLong) {
     if (full.is_ok()) waiting.push_back(std::move(socket).value());
   }
   EXPECT_EQ(full.code(), Code::timeout);
-  EXPECT_THAT(full.message(), testing::HasSubstr("has let nobody in for 0.1 s"));
+  EXPECT_THAT(full.message(), testing::HasSubstr("has accepted no process for 0.1 s"));
 }
 
 TEST(Control, WhatDoesNotComeIsWaitedForOnlySoLong) {

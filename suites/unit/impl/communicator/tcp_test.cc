@@ -338,8 +338,9 @@ TEST(TcpProcesses, WhoIsGoneBeforeItsFirstWordIsNamed) {
     return fmt::format("{} {}", sent.code() == Code::aborted ? "aborted" : "otherwise", sent.message());
   };
   Processes ranks(2, 2, 5s, act);
-  EXPECT_THAT(ranks.hear(2, 10s), testing::UnorderedElementsAre(
-                                      "1: has left", HasSubstr("0: aborted rank 1 on host 1 went: nobody listens")));
+  EXPECT_THAT(
+      ranks.hear(2, 10s),
+      testing::UnorderedElementsAre("1: has left", HasSubstr("0: aborted rank 1 on host 1 went: no process listens")));
 }
 
 // ---- groups on several hosts

@@ -337,9 +337,9 @@ TEST_F(TcpMeeting, AnAddressThatCannotBeReachedIsNotWaitedFor) {
 TEST_F(TcpMeeting, WhatWasWaitedForIsNamed) {
   MeetingRequest request = as(1, 2, 200ms);
   listener_.socket.close();
-  EXPECT_EQ(
-      meet_as(request).status.message(),
-      "nobody listens at " + listener_.address + ", an address of this host, where process 0 should be, within 0.2 s");
+  EXPECT_EQ(meet_as(request).status.message(),
+            "no process listens at " + listener_.address +
+                ", an address of this host, where process 0 should be, within 0.2 s");
   listener_ = listen_on("127.0.0.1").value();
   request = as(1, 3, 400ms);
   Met host;
@@ -370,7 +370,7 @@ TEST_F(TcpMeeting, AStrangerIsToldWhileTheWaitGoesOn) {
   is_over = true;
   answers.join();
   const std::string said =
-      "who listens at " + listener_.address + " did not show that it is of this job: it is no tutti of this version";
+      "the program at " + listener_.address + " did not prove that it is of this job: it is no tutti of this version";
   EXPECT_THAT(news, testing::ElementsAre(said + "; still waiting for process 0"));
   EXPECT_EQ(met.status.code(), Code::unavailable);
   EXPECT_EQ(met.status.message(), said);
