@@ -39,7 +39,8 @@ struct WorldOptions {
   /// The address, or the name of the interface, at which other hosts reach this one. Empty: that of the route to rank
   /// 0's host.
   std::string interface = {};
-  /// Of this process: where buffers of its calls may lie. Null: there is none.
+  /// Of this process: where buffers of its calls may lie. Null: there is none. If all ranks of a host have one, there are
+  /// no heaps.
   const Arena* arena = nullptr;
 };
 
