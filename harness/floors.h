@@ -6,7 +6,7 @@
 //   floor 3: verify, record, process, board
 //   floor 4: backends, launch
 //   floor 5: measure, hosts
-//   floor 6: faults, soak, explain, train, gate
+//   floor 6: faults, soak, explain, draw, train, gate
 //   floor 7: session
 //   floor 8: report, doctor
 //
@@ -32,6 +32,7 @@ namespace measure {}
 namespace faults {}
 namespace soak {}
 namespace explain {}
+namespace draw {}
 namespace train {}
 namespace gate {}
 namespace session {}
@@ -52,6 +53,7 @@ using namespace measure;
 using namespace faults;
 using namespace soak;
 using namespace explain;
+using namespace draw;
 using namespace train;
 using namespace gate;
 using namespace session;

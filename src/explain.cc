@@ -5,12 +5,13 @@
 #include <fmt/format.h>
 
 #include "harness/cases/expand.h"
+#include "harness/draw/columns.h"
 #include "harness/explain/page.h"
 #include "harness/text/streams.h"
 #include "harness/text/text.h"
 #include "harness/verify/check.h"
-#include "impl/communicator/communicator.h"
 #include "impl/types/number.h"
+#include "src/one_algorithm.h"
 #include "src/program.h"
 
 namespace tutti::program {
@@ -37,22 +38,10 @@ struct Subject {
   const Algorithm* algorithm = nullptr;
 };
 
-template <class T>
-Result<T> of_flag(std::string_view flag, Result<T> parsed) {
-  if (parsed.is_ok()) return parsed;
-  return error(parsed.status().code(), "{}: {}", flag, parsed.status().message());
-}
-
 /// The schedule of a v form is that of its base.
 Schedule schedule_for(const Algorithm& algorithm, Problem problem) {
   problem.collective = base_of(problem.collective);
   return schedule_of(algorithm, problem);
-}
-
-/// As `auto` does for a few bytes where every rank has a core and all buffers can be addressed: the same everywhere.
-const Algorithm& usual_algorithm(const Problem& problem) {
-  constexpr std::int64_t kFewBytes = 64;
-  return choose_algorithm(problem, Buffers::shared, problem.ranks, kFewBytes);
 }
 
 Result<Subject> subject_of(const Request& request, const CLI::App& command) {
@@ -116,6 +105,13 @@ Result<harness::Halves> run_halves(const Example& whole, const RealRun& all_redu
   return halves;
 }
 
+/// Nothing of one rank alone: nothing travels.
+std::string picture_of(const Schedule& schedule) {
+  const auto story = harness::story_of(schedule);
+  if (!story.is_ok() || story.value().transfers.empty()) return {};
+  return fmt::format("\nThe same as a picture (as SVG: tutti draw)\n{}", columns_text(story.value()));
+}
+
 int verdict(Count checked, Count wrong, const std::string& first_wrong) {
   if (wrong == 0) {
     harness::print(
@@ -138,7 +134,7 @@ int explain_data(const Subject& subject) {
   if (!run.is_ok()) return complain(run.status());
   RealRun& real = run.value();
   harness::print("{}{}{}", introduction(example.value(), real),
-                 steps_page(*subject.algorithm, schedule, example.value(), told.value()),
+                 steps_page(*subject.algorithm, schedule, example.value(), told.value()) + picture_of(schedule),
                  result_page(example.value(), real));
   for (std::size_t rank = 0; rank < real.after.size(); ++rank) {
     if (told.value().output[rank] == real.after[rank].output) continue;
@@ -166,7 +162,7 @@ int explain_barrier(const Subject& subject) {
   harness::print("barrier on {} rank{}\n\n  {}", subject.problem.ranks, subject.problem.ranks == 1 ? "" : "s",
                  harness::wrapped(harness::meaning_of(Collective::barrier), 2));
   harness::print("{}\nRank r sleeps r tenths of a second, then it enters:\n",
-                 steps_page(*subject.algorithm, schedule, nothing, told.value()));
+                 steps_page(*subject.algorithm, schedule, nothing, told.value()) + picture_of(schedule));
   std::fflush(stdout);
   const auto run = harness::run_barrier(schedule, 100ms);
   if (!run.is_ok()) return complain(run.status());

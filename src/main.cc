@@ -67,6 +67,7 @@ int main(int argc, char** argv) {
   add_check(program, action);
   add_prove(program, action);
   add_explain(program, action);
+  add_draw(program, action);
   add_train(program, action);
   add_gate(program, action);
   add_compare(program, action);

@@ -54,6 +54,7 @@ void add_check(CLI::App& program, Action& action);
 void add_soak(CLI::App& check, Action& action);  ///< a subcommand of check
 void add_prove(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
+void add_draw(CLI::App& program, Action& action);
 void add_train(CLI::App& program, Action& action);
 void add_gate(CLI::App& program, Action& action);
 void add_compare(CLI::App& program, Action& action);

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/draw/space_time.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "harness/draw/names.h"
+#include "harness/draw/svg.h"
+
+namespace tutti::harness::draw {
+namespace {
+
+constexpr double kTop = 92;
+constexpr double kLeft = 76;
+constexpr double kBoxHeight = 20;
+constexpr int kMostAbreast = 8;         ///< boxes; more go below each other
+constexpr std::size_t kMostLabel = 16;  ///< characters on an arrow
+constexpr double kHostGap = 26;
+
+double text_width(std::string_view text, double size) { return 0.62 * size * static_cast<double>(width_of(text)); }
+
+class Picture {
+ public:
+  explicit Picture(const Story& story) : story_(story), ranks_(story.problem.ranks) {
+    std::size_t most = 1;
+    for (const Parts& parts : story.given) most = std::max(most, parts.size());
+    for (const Parts& parts : story.held.front()) most = std::max(most, parts.size());
+    boxes_ = static_cast<int>(most);
+    abreast_ = std::min(boxes_, kMostAbreast);
+    const int rows = (boxes_ + kMostAbreast - 1) / kMostAbreast;
+    double label = 24;
+    for (const Transfer& one : story.transfers) label = std::max(label, text_width(label_of(one.parts), 11) + 10);
+    box_width_ = std::max(boxes_ > kMostAbreast ? 16.0 : 20.0, widest_held());
+    column_ = abreast_ * box_width_ + std::max(has_memory() ? 104.0 : 84.0, label + 34);
+    row_ = std::max(60.0, rows * kBoxHeight + 34 + (story.in_hand.empty() ? 0 : 8));
+  }
+
+  std::string draw(std::string_view title, std::string_view idea) {
+    hosts();
+    headings(title, idea);
+    mutual_waits();
+    for (const Transfer& one : story_.transfers) arrow(one);
+    for (const Transfer& one : story_.transfers) {
+      if (has_label(one)) label(one);
+    }
+    for (int rank = 0; rank < ranks_; ++rank) boxes(rank);
+    for (const InHand& one : story_.in_hand) in_hand(one);
+    const double below = explain();
+    const double width = std::max(
+        {640.0, x(story_.rounds) + abreast_ * box_width_ + 44, text_width(title, 17) + 40, text_width(idea, 12) + 40});
+    return svg_.file(width, below, fmt::format("{}: {}", title, idea));
+  }
+
+ private:
+  [[nodiscard]] bool has_memory() const {
+    return std::ranges::any_of(story_.transfers, [](const Transfer& one) {
+      return one.kind == TransferKind::read || one.kind == TransferKind::store;
+    });
+  }
+  [[nodiscard]] double x(int round) const { return kLeft + round * column_; }
+  [[nodiscard]] double y(int rank) const {
+    const int per_host = story_.problem.ranks_per_host;
+    return kTop + rank * row_ + (per_host > 0 ? rank / per_host * kHostGap : 0);
+  }
+  [[nodiscard]] double bottom() const { return y(ranks_ - 1) + row_ - 18; }
+  [[nodiscard]] std::string label_of(const Parts& parts) const {
+    return names_of(story_, parts, Script::picture, kMostLabel);
+  }
+  /// Room for the names in boxes, unless they would make the picture too wide.
+  [[nodiscard]] double widest_held() const {
+    constexpr double kMostWidth = 58;
+    double widest = 0;
+    for (const auto& ranks : story_.held) {
+      for (const Parts& parts : ranks) {
+        for (const Part& part : parts)
+          widest = std::max(widest, text_width(name_of(story_, part, Script::picture), 11) + 6);
+      }
+    }
+    for (const Parts& parts : story_.given) {
+      for (const Part& part : parts)
+        widest = std::max(widest, text_width(given_name(story_, part, Script::picture), 11) + 6);
+    }
+    return std::min(widest, boxes_ <= 4 ? kMostWidth : boxes_ <= kMostAbreast ? 34.0 : 22.0);
+  }
+
+  void hosts() {
+    const int per_host = story_.problem.ranks_per_host;
+    if (per_host == 0) return;
+    const double width = x(story_.rounds) + abreast_ * box_width_ + 34;
+    for (int host = 0; host * per_host < ranks_; ++host) {
+      const double top = y(host * per_host) - 20;
+      svg_.box({6, top, width - 6, y(host * per_host + per_host - 1) + row_ - 20 - top},
+               {.fill = "#f6f6f2", .stroke = "#ddd", .round = 6});
+      svg_.text({12, top + 13}, fmt::format("host {}", host), {.size = 11, .colour = kPale});
+    }
+  }
+
+  [[nodiscard]] std::string heading(int round) const {
+    bool reads = false;
+    bool stores = false;
+    bool sends = false;
+    for (const Transfer& one : story_.transfers) {
+      if (one.sent > round || one.received <= round) continue;
+      (one.kind == TransferKind::read ? reads : one.kind == TransferKind::store ? stores : sends) = true;
+    }
+    const std::string number = fmt::format("round {}", round + 1);
+    if (sends || reads == stores) return number;
+    return fmt::format("{}: {}", number, reads ? "read" : "store");
+  }
+
+  void headings(std::string_view title, std::string_view idea) {
+    svg_.text({16, 26}, title, {.size = 17, .is_bold = true});
+    svg_.text({16, 46}, idea, {.colour = "#555"});
+    const Font small{.size = 11, .colour = kPale, .anchor = Anchor::middle};
+    const double half = abreast_ * box_width_ / 2;
+    const bool has_buffers = has_data(story_.problem.collective);
+    svg_.text({x(0) + half, 68}, has_buffers ? "input" : "enters", small);
+    for (int round = 0; round < story_.rounds; ++round) {
+      svg_.text({(x(round) + 2 * half + x(round + 1)) / 2, 68}, heading(round), small);
+      svg_.line({x(round + 1) - 8, 58}, {x(round + 1) - 8, bottom()}, {.stroke = "#e8e8e8"});
+    }
+    svg_.text({x(story_.rounds) + half, 68}, story_.rounds == 0 ? "" : has_buffers ? "output" : "leaves", small);
+  }
+
+  void mutual_waits() {
+    for (const MutualWait& one : story_.mutual_waits) {
+      const double at = x(one.round) + abreast_ * box_width_ + 9;
+      svg_.line({at, y(one.first) - 6}, {at, y(one.last) + kBoxHeight + 10}, {.stroke = "#bbb", .width = 4});
+      svg_.text({at, y(one.last) + kBoxHeight + 20}, "all wait",
+                {.size = 9, .colour = kPale, .anchor = Anchor::middle});
+    }
+  }
+
+  [[nodiscard]] std::pair<Point, Point> ends(const Transfer& one) const {
+    return {{x(one.sent) + abreast_ * box_width_ + 4, y(one.from) + 8}, {x(one.received) - 5, y(one.to) + 8}};
+  }
+  [[nodiscard]] Part colour_part(const Parts& parts) const {
+    return parts.empty() ? Part{.unit = 0, .ranks = 1} : parts.front();
+  }
+
+  void arrow(const Transfer& one) {
+    const auto [from, to] = ends(one);
+    const bool is_message = one.kind == TransferKind::message || one.kind == TransferKind::flag;
+    svg_.arrow(from, to,
+               {.stroke = colour_of(story_, colour_part(one.parts), 0.42), .width = 1.8, .is_dashed = !is_message});
+  }
+
+  /// Of many reads or stores alike one has a label.
+  [[nodiscard]] bool has_label(const Transfer& one) const {
+    constexpr int kFew = 3;
+    if (one.parts.empty()) return false;
+    if (one.kind == TransferKind::message || one.kind == TransferKind::flag || ranks_ <= kFew) return true;
+    const auto same = [&](const Transfer& other) {
+      const bool is_same_actor = one.kind == TransferKind::read ? other.to == one.to : other.from == one.from;
+      return other.kind == one.kind && other.sent == one.sent && is_same_actor;
+    };
+    const auto nearness = [](const Transfer& other) {
+      return std::abs(other.to - other.from) * 2 + (other.to < other.from ? 1 : 0);
+    };
+    return std::ranges::none_of(story_.transfers,
+                                [&](const Transfer& other) { return same(other) && nearness(other) < nearness(one); });
+  }
+
+  void label(const Transfer& one) {
+    const auto [from, to] = ends(one);
+    const std::string text = label_of(one.parts);
+    const double width = text_width(text, 11) + 8;
+    // Near the sender; of a steep arrow upwards below the row of the receiver, since its foot lies on others.
+    constexpr double kBelowRow = 30;
+    const double near = std::min(0.46, (width / 2 + 6) / (to.x - from.x));
+    const double at = one.from - one.to > 1 ? 1 - kBelowRow / (from.y - to.y) : near;
+    const Point centre{from.x + (to.x - from.x) * at, from.y + (to.y - from.y) * at};
+    const Part part = colour_part(one.parts);
+    svg_.box({centre.x - width / 2, centre.y - 8, width, 16},
+             {.fill = colour_of(story_, part, 0.93), .stroke = colour_of(story_, part, 0.55), .round = 4});
+    svg_.text({centre.x, centre.y + 4}, text, {.size = 11, .anchor = Anchor::middle});
+  }
+
+  [[nodiscard]] Box place(int round, int rank, std::size_t unit) const {
+    const auto column = static_cast<int>(unit) % abreast_;
+    const auto line = static_cast<int>(unit) / abreast_;
+    return {x(round) + column * box_width_, y(rank) - 2 + line * kBoxHeight, box_width_, kBoxHeight};
+  }
+  void name(const Box& box, const std::string& text, std::string_view colour) {
+    const double size = text_width(text, 11) + 3 <= box.width ? 11 : 9;
+    if (text.empty() || text_width(text, size) > box.width) return;
+    svg_.text({box.x + box.width / 2, box.y + 14}, text, {.size = size, .colour = colour, .anchor = Anchor::middle});
+  }
+
+  void boxes(int rank) {
+    svg_.text({14, y(rank) + 13}, fmt::format("rank {}", rank), {.is_bold = true});
+    const Parts& given = story_.given[static_cast<std::size_t>(rank)];
+    for (std::size_t unit = 0; unit < given.size(); ++unit) {
+      const Box box = place(0, rank, unit);
+      svg_.box(box, {.fill = colour_of(story_, given[unit], 0.95), .stroke = "#999", .is_dashed = true});
+      name(box, given_name(story_, given[unit], Script::picture), "#444");
+    }
+    for (int round = 1; round <= story_.rounds; ++round) {
+      const Parts& held = story_.held_by(rank, round);
+      for (std::size_t unit = 0; unit < held.size(); ++unit) {
+        const Box box = place(round, rank, unit);
+        const Part& part = held[unit];
+        const bool is_right = is_done(story_, rank, static_cast<int>(unit), part);
+        const double share = std::popcount(part.ranks) / static_cast<double>(ranks_);
+        const double lightness = is_right ? 0.70 : 0.95 - 0.15 * share;
+        svg_.box(box, {.fill = part.is_empty() ? "#fff" : std::string_view(colour_of(story_, part, lightness)),
+                       .stroke = is_right ? "#444" : "#aaa"});
+        name(box, name_of(story_, part, Script::picture), "#222");
+      }
+    }
+  }
+
+  void in_hand(const InHand& one) {
+    const std::string text = "adds up " + label_of(one.parts);
+    svg_.text({x(one.round), y(one.rank) + (boxes_ + abreast_ - 1) / abreast_ * kBoxHeight + 10}, text,
+              {.size = 10, .colour = colour_of(story_, colour_part(one.parts), 0.32)});
+  }
+
+  /// What signs mean that a newcomer may not guess; the height of the picture.
+  double explain() {
+    std::vector<std::string> lines;
+    const Collective collective = story_.problem.collective;
+    if (!has_data(collective)) {
+      lines.push_back("In a box: the ranks that this rank knows to have entered. A rank leaves once it knows of all.");
+    } else {
+      lines.push_back("Boxes: a rank's input, then its output as it fills up; dark: finished, white: nothing yet.");
+    }
+    if (is_reducing(collective)) {
+      const bool has_units = colours_of(story_) > 1;
+      std::string text =
+          has_units ? "b 0+1: part b of rank 0 and of rank 1, added up." : "0+1: what ranks 0 and 1 gave, added up.";
+      if (!is_prefix(collective)) text += has_units ? " \u03a3b: of all ranks." : " \u03a3: of all ranks.";
+      lines.push_back(text);
+    }
+    const auto has = [&](TransferKind kind) {
+      return std::ranges::any_of(story_.transfers, [&](const Transfer& one) { return one.kind == kind; });
+    };
+    if (has(TransferKind::read) || has(TransferKind::store)) {
+      lines.push_back(
+          fmt::format("Dashed arrow: memory of another rank that is {} without a message.",
+                      has(TransferKind::read) ? has(TransferKind::store) ? "read or stored to" : "read" : "stored to"));
+    }
+    double at = bottom() + 24;
+    for (const std::string& line : lines) {
+      svg_.text({16, at}, line, {.size = 11, .colour = "#555"});
+      at += 16;
+    }
+    return at;
+  }
+
+  const Story& story_;
+  int ranks_;
+  int boxes_ = 1;
+  int abreast_ = 1;
+  double box_width_ = 20;
+  double column_ = 100;
+  double row_ = 60;
+  Svg svg_;
+};
+
+}  // namespace
+
+std::string space_time_svg(const Story& story, std::string_view title, std::string_view idea) {
+  return Picture(story).draw(title, idea);
+}
+
+}  // namespace tutti::harness::draw
