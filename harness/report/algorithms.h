@@ -9,7 +9,7 @@
 namespace tutti::harness::report {
 
 /// Markdown: what each algorithm is, its cost on 8 ranks (steps and messages of rank 0, units that it moves to or from
-/// other ranks, depth), and where it comes from. The committed impl/algorithms/README.md ends with this text; a test
+/// other ranks, depth), where it comes from, and its picture. The committed impl/algorithms/README.md ends with this text; a test
 /// compares them.
 [[nodiscard]] std::string algorithms_markdown();
 

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cases/case.h"
+#include "harness/draw/gallery.h"
 #include "harness/measure/limit.h"
 #include "harness/record/launches.h"
 #include "harness/record/row_json.h"
@@ -360,6 +361,33 @@ Launches launches_of(const std::vector<std::pair<const Row*, std::size_t>>& rows
 
 }  // namespace
 
+namespace {
+
+/// A picture of each own algorithm that has a row.
+void add_schedules(Document& bundle) {
+  std::set<const Algorithm*> used;
+  for (const Document& row : bundle["rows"]) {
+    if (row.value("backend", "") != "tutti") continue;
+    const auto collective = parse_collective(row.value("collective", ""));
+    if (!collective.is_ok()) continue;
+    const auto algorithm = find_algorithm(base_of(collective.value()), row.value("algorithm", ""));
+    if (algorithm.is_ok()) used.insert(algorithm.value());
+  }
+  bundle["schedules"] = Document::array();
+  for (const Algorithm* algorithm : all_algorithms()) {
+    if (!used.contains(algorithm)) continue;
+    const draw::DrawnSchedule drawn{.algorithm = *algorithm, .problem = draw::shown_problem(*algorithm)};
+    const auto svg = drawn_svg(drawn);
+    if (!svg.is_ok()) continue;  // a schedule that is proved does not do that
+    bundle["schedules"].push_back({{"name", fmt::format("{}-{}", to_string(algorithm->collective), algorithm->name)},
+                                   {"title", title_of(drawn)},
+                                   {"alt", algorithm->summary},
+                                   {"svg", svg.value()}});
+  }
+}
+
+}  // namespace
+
 std::string bundle_of(std::span<const ResultFile> results, const BundleInfo& info) {
   Document bundle = empty_bundle(info);
   RowsOfBundle rows(bundle);
@@ -379,6 +407,7 @@ std::string bundle_of(std::span<const ResultFile> results, const BundleInfo& inf
     }
   }
   add_samples(bundle, results);
+  add_schedules(bundle);
   return text_of_bundle(bundle);
 }
 

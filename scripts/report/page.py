@@ -154,6 +154,9 @@ def render(bundle: dict, drawn: list[Picture], left_out: list[str]) -> str:
     sections = [{"kind": kind, "heading": HEADINGS[kind], "pictures": [
         {"name": picture.name, "title": picture.title, "alt": picture.alt, "svg": Markup(picture.svg)}
         for picture in drawn if picture.kind == kind]} for kind in ORDER]
+    sections.append({"kind": "schedules", "heading": "How the algorithms work", "pictures": [
+        {"name": f"schedule-{item['name']}", "title": item["title"], "alt": item["alt"], "svg": Markup(item["svg"])}
+        for item in bundle.get("schedules") or []]})
     judged_pictures = [{"name": picture.name, "title": picture.title, "alt": picture.alt, "svg": Markup(picture.svg)}
                        for picture in drawn if picture.kind == "judged"]
     return environment.get_template("page.html.j2").render(

@@ -10,9 +10,10 @@ import support
 
 LONGEST_README = 10_000  # bytes
 PERFORMANCE = support.SOURCE / "results/performance.md"
+ALGORITHMS = support.SOURCE / "impl/algorithms/README.md"
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]*)\)")
 LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
-COMMANDS = ["run", "check", "check soak", "prove", "explain", "train", "gate", "compare", "report", "list", "doctor"]
+COMMANDS = ["run", "check", "check soak", "prove", "explain", "draw", "train", "gate", "compare", "report", "list", "doctor"]
 OF_OTHERS = {"--benchmark_filter", "--bind-to", "--build", "--double", "--gtest_filter", "--install", "--least", "--list", "--most",
              "--cflags", "--libs", "--mpicc", "--name", "--no-python", "--nproc-per-node", "--out", "--output", "--pack", "--prefix", "--preset",
              "--ranks-per-gpu", "--same", "--short", "--slowed", "--target", "--with", "--map-by", "--nnodes",
@@ -70,7 +71,7 @@ class Pictures(unittest.TestCase):
     README = support.SOURCE / "README.md"
 
     def test_every_picture_is_there_and_does_nothing_but_show(self):
-        shown = {**pictures_of(PERFORMANCE), **pictures_of(self.README)}
+        shown = {**pictures_of(PERFORMANCE), **pictures_of(self.README), **pictures_of(ALGORITHMS)}
         self.assertGreater(len(shown), 5)
         for path, alternative in shown.items():
             with self.subTest(path.name):
@@ -93,9 +94,8 @@ class Pictures(unittest.TestCase):
                         self.assertNotRegex(element.text or "", "url|import")
                 self.assertGreater(drawn, 20)
 
-    def test_the_readme_shows_one(self):
-        (path,) = pictures_of(self.README)
-        self.assertEqual(path.name, "private-overview.svg")
+    def test_the_readme_shows_one_of_times_and_one_of_a_schedule(self):
+        self.assertEqual([path.name for path in pictures_of(self.README)], ["private-overview.svg", "two_shot.svg"])
 
     def test_figures_makes_those_that_are_shown_and_no_others(self):
         listed = subprocess.run([support.SOURCE / "scripts/figures", "--list"], capture_output=True, text=True, check=True,
