@@ -124,8 +124,10 @@ Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Topology& topolog
   std::vector<Device*> devices;
   for (const auto& device : own.devices) devices.push_back(device.get());
   const int ranks_there = (spec.ranks + asked.gpus - 1) / asked.gpus;  // on the first, which has the most
+  // Faults are put into calls of one segment, and lanes cut a call.
+  const int most_lanes = spec.as<FaultsTask>() != nullptr ? 1 : kMostLanes;
   const TeamShape blocks =
-      blocks_of_rank(asked, *devices.front(), std::min(devices.front()->usual_lanes(ranks_there), kMostLanes));
+      blocks_of_rank(asked, *devices.front(), std::min(devices.front()->usual_lanes(ranks_there), most_lanes));
   TUTTI_ASSIGN_OR_RETURN(own.communicators, create_as_blocks(domain, devices, blocks, options, hooks));
   return own;
 }

@@ -42,11 +42,17 @@ Problem problem_of(const Call& call, int ranks, const Hosts* hosts) {
 
 }  // namespace
 
+Buffers Binder::bound_as(const Call& call) const {
+  if (call.blocks != nullptr) return call.buffers;  // ranks know their own lengths only
+  const std::int64_t bytes = call.count * static_cast<std::int64_t>(size_of(call.dtype));
+  return bytes > most_staged_bytes_ ? Buffers::shared : call.buffers;
+}
+
 const Algorithm& Binder::choose(const Call& call) const {
   const Problem problem = problem_of(call, ranks_, hosts_);
   const std::int64_t bytes = buffer_bytes(problem, call.count, size_of(call.dtype));
   if (hosts_ != nullptr) return choose_across_hosts(problem, bytes);
-  if (is_on_devices_) return choose_on_devices(problem, call.buffers, bytes);
+  if (is_on_devices_) return choose_on_devices(problem, bound_as(call), bytes);
   return choose_algorithm(problem, call.buffers, options_.cores, bytes);
 }
 
@@ -95,7 +101,7 @@ Result<BoundEntry*> Binder::bind(const Call& call, const PlanCache::Key& key) {
                             .dtype = call.dtype,
                             .op = call.op,
                             .is_in_place = call.is_in_place,
-                            .buffers = call.buffers,
+                            .buffers = bound_as(call),
                             .resources = resources_of(shape, options_.cache_bytes),
                             .segment = call.blocks == nullptr ? options_.segment : 0,
                             .lanes = options_.lanes,

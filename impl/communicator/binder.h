@@ -2,6 +2,8 @@
 // How a rank's call becomes a bound one: it is checked, its algorithm chosen, and it is bound and proved once.
 #pragma once
 
+#include <limits>
+
 #include "impl/communicator/hooks.h"
 #include "impl/communicator/plan_cache.h"
 #include "impl/transports/domain.h"
@@ -16,6 +18,8 @@ class Binder {
     Domain& domain;
     int rank = 0;
     bool is_on_devices = false;
+    /// Private buffers longer than this are bound as shared ones: every rank addresses those of all.
+    std::int64_t most_staged_bytes = std::numeric_limits<std::int64_t>::max();
   };
   /// What the arguments refer to outlives the binder.
   Binder(const Place& place, const CommunicatorOptions& options, const AfterBind& after_bind)
@@ -24,6 +28,7 @@ class Binder {
         ranks_(place.domain.shape().ranks),
         hosts_(place.domain.hosts() != nullptr && place.domain.hosts()->count() > 1 ? place.domain.hosts() : nullptr),
         is_on_devices_(place.is_on_devices),
+        most_staged_bytes_(place.most_staged_bytes),
         options_(options),
         after_bind_(after_bind) {}
   Binder(const Binder&) = delete;
@@ -46,6 +51,8 @@ class Binder {
   void forget_v_forms() { cache_.forget_v_forms(); }
 
  private:
+  /// As what the call's buffers are bound, on all ranks alike.
+  [[nodiscard]] Buffers bound_as(const Call& call) const;
   /// Whether the plans stay within what ranks reach.
   Status check_reach_of(const Call& call, const BoundEntry& entry, const BindRequest& request) const;
   Status prove_call(const Call& call, const Schedule& schedule, const BindRequest& request) const;
@@ -55,6 +62,7 @@ class Binder {
   int ranks_;
   const Hosts* hosts_;  // null: one
   bool is_on_devices_;
+  std::int64_t most_staged_bytes_;
   const CommunicatorOptions& options_;
   const AfterBind& after_bind_;
   PlanCache cache_;

@@ -18,7 +18,9 @@ constexpr std::chrono::seconds kMostToStop(60);
 
 Status BlockWorld::fail_in(const Round& round, const DeviceFailure& failure) {
   const Graph* const graph = first_of(round).graph.get();
-  const Round& one = graph == nullptr ? round : graph->rounds[failure.launch - round.launched.number];
+  const Round& one =
+      graph == nullptr ? round
+                       : graph->rounds[graph->launches[failure.launch - round.launched.number] + failure.operation];
   const std::uint64_t first = graph == nullptr ? round.first : round.first + one.first;
   const int rank = static_cast<int>(failure.rank), peer = static_cast<int>(failure.peer);
   const std::string mine = domain_->name_of(rank), theirs = domain_->name_of(peer);

@@ -85,11 +85,17 @@ Status BlockWorld::conclude(Graph& graph) {
     one.operations = static_cast<std::uint64_t>(front.entry->segments);
     graph.operations += one.operations;
   }
+  for (std::size_t i = 0; i < graph.rounds.size(); ++i) {
+    if (i == 0 || !share_a_launch(graph.rounds[i - 1], graph.rounds[i])) graph.launches.push_back(i);
+  }
   for (Place& place : places_) {
     Graph::Part part{.place = &place};
     std::vector<DeviceLaunch> launches;
-    for (const Round& one : graph.rounds) {
-      Result<Prepared> made = prepare(place, one);
+    for (std::size_t i = 0; i < graph.launches.size(); ++i) {
+      const std::size_t end = i + 1 < graph.launches.size() ? graph.launches[i + 1] : graph.rounds.size();
+      std::vector<const Round*> rounds;
+      for (std::size_t round = graph.launches[i]; round < end; ++round) rounds.push_back(&graph.rounds[round]);
+      Result<Prepared> made = prepare(place, rounds);
       if (!made.is_ok()) return told_of(place, made.status());
       Prepared prepared = std::move(made).value();
       part.memory.push_back(std::move(prepared.part.memory));
@@ -97,21 +103,34 @@ Status BlockWorld::conclude(Graph& graph) {
     }
     auto recorded = place.device->record(std::move(launches));
     if (!recorded.is_ok()) return told_of(place, recorded.status());
-    part.launches = std::move(recorded).value();
+    part.recorded = std::move(recorded).value();
     graph.parts.push_back(std::move(part));
   }
   return {};
 }
 
+/// Lanes wait for the same lane of other ranks alone, so what one lane has written another one may read in a later
+/// launch only. Calls of one segment are all of lane 0.
+bool BlockWorld::share_a_launch(const Round& round, const Round& next) {
+  const auto is_short = [](const Round& one) {
+    return std::ranges::all_of(one.posted, [](const Posted& posted) {
+      return posted.entry->segments <= 1 && posted.entry->kernel_context == nullptr;
+    });
+  };
+  const PlanHeader& header = round.posted.front().entry->call.plan(0).header();
+  const PlanHeader& other = next.posted.front().entry->call.plan(0).header();
+  return header.dtype == other.dtype && header.op == other.op && is_short(round) && is_short(next);
+}
+
 Status BlockWorld::launch(Graph& graph, Launched& launched) {
   launched.number = launches_ + 1;
-  launched.count = graph.rounds.size();
+  launched.count = graph.launches.size();
   launches_ += launched.count;
   launched.turn = turns_ + 1;
   turns_ += launched.count;
   const std::lock_guard lock(*common_.order);
   for (const Graph::Part& part : graph.parts) {
-    const Result<Device::Ticket> ticket = part.place->device->replay(*part.launches);
+    const Result<Device::Ticket> ticket = part.place->device->replay(*part.recorded);
     if (!ticket.is_ok()) return told_of(*part.place, ticket.status());
     launched.parts.push_back({.place = part.place, .ticket = ticket.value(), .memory = {}});
   }

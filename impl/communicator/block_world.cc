@@ -235,35 +235,37 @@ Result<std::shared_ptr<const void>> BlockWorld::place_plans(Device& device, Boun
   return entry.on_device;
 }
 
-Result<BlockWorld::Prepared> BlockWorld::prepare(Place& place, const Round& one) {
-  const PlanHeader& header = first_of(one).entry->call.plan(0).header();
+Result<BlockWorld::Prepared> BlockWorld::prepare(Place& place, std::span<const Round* const> rounds) {
+  const PlanHeader& header = first_of(*rounds.front()).entry->call.plan(0).header();
   Prepared prepared;
   prepared.part.place = &place;
   prepared.launch = launch_on(place, header.dtype, header.op);
   DeviceLaunch& launch = prepared.launch;
   std::vector<DeviceCall> calls;
-  for (const int rank : place.ranks) {
-    const Posted& posted = one.posted[static_cast<std::size_t>(rank)];
-    BoundEntry& entry = *posted.entry;
-    TUTTI_ASSIGN_OR_RETURN(const std::shared_ptr<const void> resident, place_plans(*place.device, entry));
-    const auto& plans = *static_cast<const PlansOnDevice*>(resident.get());
-    DeviceCall call{.full = PlanView(plans.full.get()),
-                    .tail = PlanView(plans.tail.get()),
-                    .input = posted.input,
-                    .output = posted.output,
-                    .segment_bytes = entry.call.segment_bytes,
-                    .full_segments = entry.call.full_segments,
-                    .segments = entry.segments,
-                    .by_packets = one.by_packets};
-    std::memcpy(&call.factor, posted.factor.data(), sizeof call.factor);
-    calls.push_back(call);
-    if (entry.kernel_context == nullptr && launch.replaced.empty()) continue;
-    launch.replaced.resize(place.ranks.size(), {.kernel = kernel_for(header.dtype, header.op), .scale = entry.scale});
-    if (entry.kernel_context == nullptr) continue;
-    launch.replaced[calls.size() - 1] = {.kernel = entry.kernel, .scale = entry.scale, .context = entry.kernel_context};
+  for (const Round* const one : rounds) {
+    for (const int rank : place.ranks) {
+      const Posted& posted = one->posted[static_cast<std::size_t>(rank)];
+      BoundEntry& entry = *posted.entry;
+      TUTTI_ASSIGN_OR_RETURN(const std::shared_ptr<const void> resident, place_plans(*place.device, entry));
+      const auto& plans = *static_cast<const PlansOnDevice*>(resident.get());
+      DeviceCall call{.full = PlanView(plans.full.get()),
+                      .tail = PlanView(plans.tail.get()),
+                      .input = posted.input,
+                      .output = posted.output,
+                      .segment_bytes = entry.call.segment_bytes,
+                      .full_segments = entry.call.full_segments,
+                      .segments = entry.segments,
+                      .by_packets = one->by_packets};
+      std::memcpy(&call.factor, posted.factor.data(), sizeof call.factor);
+      calls.push_back(call);
+      if (entry.kernel_context == nullptr && launch.replaced.empty()) continue;
+      launch.replaced.resize(place.ranks.size(), {.kernel = kernel_for(header.dtype, header.op), .scale = entry.scale});
+      if (entry.kernel_context == nullptr) continue;
+      launch.replaced[calls.size() - 1] = {.kernel = entry.kernel, .scale = entry.scale, .context = entry.kernel_context};
+    }
   }
   const auto image = std::as_bytes(std::span(calls));
-  if (place.spare.empty()) {
+  if (rounds.size() > 1 || place.spare.empty()) {
     TUTTI_ASSIGN_OR_RETURN(prepared.part.memory, DeviceMemory::make(*place.device, image.size()));
   } else {
     prepared.part.memory = std::move(place.spare.back());
@@ -272,7 +274,8 @@ Result<BlockWorld::Prepared> BlockWorld::prepare(Place& place, const Round& one)
   TUTTI_RETURN_IF_ERROR(place.device->write(prepared.part.memory.get(), image.data(), image.size()));
   launch.work.calls = prepared.part.memory.as<DeviceCall>();
   launch.work.ranks = places_.size() == 1 ? nullptr : place.ranks_there;
-  launch.work.parties = static_cast<int>(calls.size());
+  launch.work.parties = static_cast<int>(place.ranks.size());
+  launch.work.operations = static_cast<int>(rounds.size());
   return prepared;
 }
 
@@ -318,7 +321,8 @@ Status BlockWorld::launch(Round& one) {
   std::vector<Prepared> parts;
   for (Place& place : places_) {
     if (place.device == nullptr) continue;
-    Result<Prepared> part = prepare(place, one);
+    const Round* const alone = &one;
+    Result<Prepared> part = prepare(place, {&alone, 1});
     if (!part.is_ok()) return fail(told_of(place, part.status()));
     parts.push_back(std::move(part).value());
   }

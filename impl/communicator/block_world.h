@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -84,6 +85,11 @@ class BlockWorld {
   /// Whether other processes have ranks of it. Then this one has one, a call is launched when it is posted, and there
   /// are no sends and receives.
   [[nodiscard]] bool is_shared() const { return ranks_here_.size() < static_cast<std::size_t>(ranks_); }
+  /// Blocks of a buffer that are longer are read and written where they lie: each device addresses the buffers of all.
+  /// Shorter ones may go by packets. Other processes reach the slabs alone.
+  [[nodiscard]] std::int64_t most_staged_bytes() const {
+    return is_shared() ? std::numeric_limits<std::int64_t>::max() : common_.blocks.packet_bytes;
+  }
 
   struct Graph;
   /// A rank's call. `entry` outlives the world's last launch of it.
@@ -174,7 +180,7 @@ class BlockWorld {
       DeviceMemory memory;  // calls, and what else the launch reads
     };
     std::uint64_t number = 0;  // as DeviceFailure::launch has it; of a graph that of its first launch
-    std::uint64_t count = 1;   // launches on each device
+    std::uint64_t count = 1;   // of launches on each device
     bool is_transfer = false;
     std::uint64_t turn = 0;   // its place among all calls and transfers; of a graph that of its first launch
     std::vector<Part> parts;  // empty: not launched
@@ -201,9 +207,11 @@ class BlockWorld {
     struct Part {
       Place* place = nullptr;
       std::vector<DeviceMemory> memory;  // that its launches read
-      std::unique_ptr<DeviceGraph> launches;
+      std::unique_ptr<DeviceGraph> recorded;
     };
     std::deque<Round> rounds;
+    /// [launch]: its first round. Calls of one segment and one kernel that follow each other share a launch.
+    std::vector<std::size_t> launches;
     std::uint64_t operations = 0;
     int ended = 0;  // ranks that have captured all
     std::vector<Part> parts;
@@ -267,8 +275,10 @@ class BlockWorld {
   [[nodiscard]] std::uint64_t most_packet_bytes() const;
   /// Whether the plans of all ranks have one form, and no instrument is in the way. Requires: all have posted calls.
   [[nodiscard]] bool goes_by_packets(const Round& round) const;
-  /// The calls of the ranks that lie on a place.
-  [[nodiscard]] Result<Prepared> prepare(Place& place, const Round& round);
+  /// One launch of the ranks that lie on a place: the calls of `rounds`, one after the other.
+  [[nodiscard]] Result<Prepared> prepare(Place& place, std::span<const Round* const> rounds);
+  /// Whether `next`, the call after `round`, may be in the same launch.
+  [[nodiscard]] static bool share_a_launch(const Round& round, const Round& next);
   /// Ends of a message that lie on one place: both, or one. What a rank sends to itself goes to `to_itself`.
   [[nodiscard]] Result<Prepared> prepare(const std::vector<const Message*>& ends, std::byte* to_itself);
   /// For later calls.

@@ -37,8 +37,11 @@ class BlockCommunicator final : public Communicator {
   BlockCommunicator(std::shared_ptr<BlockWorld> world, int rank)
       : world_(std::move(world)),
         rank_(rank),
-        binder_({.domain = world_->domain(), .rank = rank, .is_on_devices = true}, world_->common().options,
-                world_->common().hooks.after_bind) {}
+        binder_({.domain = world_->domain(),
+                 .rank = rank,
+                 .is_on_devices = true,
+                 .most_staged_bytes = world_->most_staged_bytes()},
+                world_->common().options, world_->common().hooks.after_bind) {}
   ~BlockCommunicator() override { world_->leave(rank_); }
 
   [[nodiscard]] int rank() const override { return rank_; }

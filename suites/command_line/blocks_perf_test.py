@@ -136,7 +136,7 @@ class OnGpus(unittest.TestCase):
         self.assertEqual(wrong_of(row), ("0", "0"))
         # In place a further operation is checked, as a graph of its own.
         for gpu in (0, 1):
-            self.assertEqual(asked[f"captured blocks on {gpu}: 2"], PLACEMENTS * 4 + 1)
+            self.assertEqual(asked[f"captured blocks on {gpu}: 2"], PLACEMENTS + 1)  # four short calls share a launch
             self.assertEqual(asked[f"blocks on {gpu}: 2"], 1 + PLACEMENTS, "warm-up, and the untimed operations")
         self.assertEqual((asked["graph of 4"], asked["graph of 1"]), (2 * PLACEMENTS, 2))
         self.assertEqual(asked["launch"], 2 * (3 * PLACEMENTS + 1))
