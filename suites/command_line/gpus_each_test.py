@@ -25,7 +25,7 @@ class OnGpus(unittest.TestCase):
     def test_rows_and_what_the_processes_do_to_each_other(self):
         before = support.shared_memory()
         with support.Run("run", "all_reduce", "barrier", *EACH, "--backends", "tutti", "--ranks", "2", "--sizes", "8,4096", "--budget",
-                         "1s", *FILES, environment={**GPUS, "TUTTI_DOUBLE_LOG": "{folder}/log"}) as run:
+                         "4s", *FILES, environment={**GPUS, "TUTTI_DOUBLE_LOG": "{folder}/log"}) as run:
             result = run.wait(support.patience(60))
             self.assertEqual(result.code, 0, result)
             self.assertEqual([left for left in run.left_behind() if not left.endswith("log")], [])
