@@ -21,6 +21,7 @@ std::string printed(std::chrono::nanoseconds time) {
   return fmt::format("{}.{:03}us", time.count() / 1000, time.count() % 1000);
 }
 std::string printed(const std::string& name) { return name; }
+std::string printed(RanksAs ranks_as) { return std::string(to_string(ranks_as)); }
 std::string printed(const Counts& counts) { return counts.name; }
 std::string printed(const Pairing& pair) {
   return pair.is_one_pair() ? fmt::format("{}-{}", pair.first, pair.second) : std::string(kNeighbours);
