@@ -30,7 +30,7 @@ std::string title_of(const DrawnSchedule& drawing) {
   const Problem& problem = drawing.problem;
   std::string title = fmt::format("{} {} on {} rank{}", to_string(problem.collective), drawing.algorithm.name,
                                   problem.ranks, problem.ranks == 1 ? "" : "s");
-  if (!problem.is_on_one_host()) title += fmt::format(" of {} hosts", problem.ranks / problem.ranks_per_host);
+  if (!problem.is_on_one_host()) title += fmt::format(", {} hosts", problem.ranks / problem.ranks_per_host);
   if (is_rooted(problem.collective)) title += fmt::format(", root {}", problem.root);
   return title;
 }

@@ -127,11 +127,11 @@ class Picture {
   }
 
   void mutual_waits() {
+    const double height = (boxes_ + abreast_ - 1) / abreast_ * kBoxHeight;
     for (const MutualWait& one : story_.mutual_waits) {
       const double at = x(one.round) + abreast_ * box_width_ + 9;
-      svg_.line({at, y(one.first) - 6}, {at, y(one.last) + kBoxHeight + 10}, {.stroke = "#bbb", .width = 4});
-      svg_.text({at, y(one.last) + kBoxHeight + 20}, "all wait",
-                {.size = 9, .colour = kPale, .anchor = Anchor::middle});
+      svg_.line({at, y(one.first) - 6}, {at, y(one.last) + height + 10}, {.stroke = "#bbb", .width = 4});
+      svg_.text({at, y(one.last) + height + 20}, "all wait", {.size = 9, .colour = kPale, .anchor = Anchor::middle});
     }
   }
 
@@ -173,7 +173,7 @@ class Picture {
     constexpr double kBelowRow = 30;
     const double near = std::min(0.46, (width / 2 + 6) / (to.x - from.x));
     const double at = one.from - one.to > 1 ? 1 - kBelowRow / (from.y - to.y) : near;
-    const Point centre{from.x + (to.x - from.x) * at, from.y + (to.y - from.y) * at};
+    const Point centre{std::min(from.x + (to.x - from.x) * at, to.x - width / 2), from.y + (to.y - from.y) * at};
     const Part part = colour_part(one.parts);
     svg_.box({centre.x - width / 2, centre.y - 8, width, 16},
              {.fill = colour_of(story_, part, 0.93), .stroke = colour_of(story_, part, 0.55), .round = 4});
