@@ -81,7 +81,8 @@ struct Outcome {
   int number = 0;                                ///< see Ending
   bool all_came = false;                         ///< every rank has said hello
   bool is_told = false;                          ///< Job::tell was called
-  std::optional<std::uint32_t> case_index = {};  ///< of the operation that the failed rank announced last
+  /// Of the operation that the failed rank announced last, or all ranks did if it is not known.
+  std::optional<std::uint32_t> case_index = {};
   Status failure;             ///< one sentence that names the rank; code aborted, timeout, io, or what a rank gave
   std::string log_tail;       ///< last lines of the log of this launch; empty if ok
   std::string log_line = {};  ///< the line of that log that explains the failure best; empty: none does

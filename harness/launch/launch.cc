@@ -168,6 +168,19 @@ bool RunningJob::all_said_bye() const {
   return std::all_of(members_.begin(), members_.end(), [](const Member& member) { return member.has_said_bye; });
 }
 
+std::optional<std::uint32_t> RunningJob::announced_case(int rank) const {
+  if (rank >= job_.ranks) return std::nullopt;
+  std::optional<std::uint32_t> found;
+  for (int one = std::max(rank, 0); one < (rank < 0 ? job_.ranks : rank + 1); ++one) {
+    const RankStatus& status = board_->status(one);
+    if (status.operation.load(std::memory_order_relaxed) == 0) continue;
+    const std::uint32_t index = status.case_index.load(std::memory_order_relaxed);
+    if (found && *found != index) return std::nullopt;
+    found = index;
+  }
+  return found;
+}
+
 Outcome RunningJob::conclude() {
   is_over_ = true;
   Outcome outcome;
@@ -178,9 +191,7 @@ Outcome RunningJob::conclude() {
     outcome.number = finding_->number;
     outcome.failure = Status(finding_->code, finding_->text);
     outcome.all_came = all_said_hello();
-    const bool is_in_board = finding_->rank >= 0 && finding_->rank < job_.ranks;
-    if (is_in_board && board_->status(finding_->rank).operation.load(std::memory_order_relaxed) > 0)
-      outcome.case_index = board_->status(finding_->rank).case_index.load(std::memory_order_relaxed);
+    outcome.case_index = announced_case(finding_->rank);
     if (job_.tell) {
       job_.tell(outcome.failure);
       outcome.is_told = true;

@@ -81,6 +81,8 @@ class RunningJob : private Connections::Events {
   [[nodiscard]] bool all_said_hello() const;
   [[nodiscard]] bool all_said_bye() const;
   Outcome conclude();
+  /// The case that `rank` announced last; if it is -1, not known, the case that all ranks announced last.
+  [[nodiscard]] std::optional<std::uint32_t> announced_case(int rank) const;
 
   const Job& job_;
   Listener& listener_;
