@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules: which nodes play with each other at the same time. A round is a list of transfers. In a round of the
+// circle each node has at most one partner; in a shift each node sends to one node and receives from another.
+#pragma once
+
+#include <vector>
+
+#include "harness/floors.h"
+
+namespace tutti::harness::accept {
+
+/// One direction of a pair.
+struct Transfer {
+  int sender = 0;
+  int receiver = 0;
+  friend bool operator==(const Transfer&, const Transfer&) = default;
+};
+using Round = std::vector<Transfer>;
+
+/// Rounds in which every pair of `nodes` meets once: nodes - 1 if even, else nodes. `nodes` is at least 2 (asserted).
+[[nodiscard]] int circle_rounds(int nodes);
+/// Round `round` of the circle method: disjoint pairs. With an odd number of nodes one of them rests.
+[[nodiscard]] Round circle(int nodes, int round);
+/// Every node sends to the one `distance` further on, 1 to nodes - 1 (asserted).
+[[nodiscard]] Round shift(int nodes, int distance);
+/// `rounds` numbers of rounds, spread evenly over the circle and rising; all of them if there are no more.
+[[nodiscard]] std::vector<int> sampled_rounds(int nodes, int rounds);
+/// The same pairs in the other direction.
+[[nodiscard]] Round reversed(Round round);
+
+}  // namespace tutti::harness::accept
