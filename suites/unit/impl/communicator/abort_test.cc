@@ -25,13 +25,13 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Abort, testing::Values(Kind::threads, Kind::proc
 
 TEST_P(Abort, EndsWhatIsPendingOnAllRanksInTheSameWords) {
   on_ranks(GetParam(), 3, [](Communicator& communicator) {
-    ASSERT_TRUE(communicator.barrier().is_ok());
-    Status status;
+    Status status = communicator.barrier();  // the abort of rank 0 may end it on the others
     if (communicator.rank() == 0) {
+      ASSERT_TRUE(status.is_ok());
       ASSERT_TRUE(communicator.abort(2, "its process (pid 4711) is gone").is_ok());
       status = communicator.barrier();
     } else if (communicator.rank() == 1) {
-      status = communicator.barrier();
+      if (status.is_ok()) status = communicator.barrier();
     } else {
       while (status.is_ok()) status = communicator.barrier();
     }
@@ -49,12 +49,12 @@ TEST_P(Abort, OfARankOutOfRangeIsRefused) {
 
 TEST_P(Abort, TheFirstFailureStays) {
   on_ranks(GetParam(), 2, [](Communicator& communicator) {
-    ASSERT_TRUE(communicator.barrier().is_ok());
+    Status status = communicator.barrier();  // the abort of rank 1 may end it on the other
     if (communicator.rank() == 1) {
+      ASSERT_TRUE(status.is_ok());
       ASSERT_TRUE(communicator.abort(0, "one").is_ok());
       ASSERT_TRUE(communicator.abort(1, "two").is_ok());
     }
-    Status status;
     while (status.is_ok()) status = communicator.barrier();
     EXPECT_EQ(status.message(), "rank 0 failed: one");
     ASSERT_TRUE(communicator.abort(1, "three").is_ok());
