@@ -64,11 +64,11 @@ TEST_P(Abort, TheFirstFailureStays) {
 
 TEST(AbortText, ThatIsTooLongIsCutAlikeOnAllRanks) {
   on_threads(2, [](Communicator& communicator) {
-    ASSERT_TRUE(communicator.barrier().is_ok());
+    Status status = communicator.barrier();  // the abort of rank 1 may end it on the other
     if (communicator.rank() == 1) {
+      ASSERT_TRUE(status.is_ok());
       ASSERT_TRUE(communicator.abort(0, std::string(5000, 'x')).is_ok());
     }
-    Status status;
     while (status.is_ok()) status = communicator.barrier();
     EXPECT_THAT(status.message(), StartsWith("rank 0 failed: xxxx"));
     EXPECT_EQ(status.message().size(), 760U);
