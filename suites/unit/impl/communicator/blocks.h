@@ -52,6 +52,7 @@ class WatchedTeams final : public Device {
   }
   Result<std::unique_ptr<DeviceGraph>> record(std::vector<DeviceLaunch> launches) override {
     if (refuses) return error(Code::io, "the device has failed");
+    recorded += launches.size();
     return teams_->record(std::move(launches));
   }
   Result<Ticket> replay(DeviceGraph& graph) override {
@@ -72,9 +73,10 @@ class WatchedTeams final : public Device {
   std::atomic<int> left = -1;  ///< allocations; below 0: as many as one likes
   std::atomic<int> live = 0;   ///< that are not released
   std::atomic<Ticket> newest = 0;
-  std::atomic<bool> refuses = false;  ///< to launch
-  std::atomic<bool> loses = false;    ///< what its ranks have to do
-  std::atomic<bool> breaks = false;   ///< from here on
+  std::atomic<std::size_t> recorded = 0;  ///< launches
+  std::atomic<bool> refuses = false;      ///< to launch
+  std::atomic<bool> loses = false;        ///< what its ranks have to do
+  std::atomic<bool> breaks = false;       ///< from here on
   std::function<void()> before_launch = {};
 
  private:

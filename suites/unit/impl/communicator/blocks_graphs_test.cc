@@ -275,6 +275,43 @@ TEST_F(BlockGraphs, OfSeveralReplaysTheOneThatFailsIsTold) {
   }
 }
 
+/// Of lanes one alone is at work in a short call, so the next one may follow in the same launch.
+TEST_F(BlockGraphs, ShortCallsThatFollowEachOtherShareALaunch) {
+  open(2, {.teams = {.lanes = 2}});
+  const auto added = [](const float* from, float* to, Count count) {
+    return Call{.collective = Collective::all_reduce, .op = Op::sum, .count = count, .input = from, .output = to};
+  };
+  std::array<std::vector<float>, 2> numbers;
+  for (auto& mine : numbers) mine.assign(4000, 1.0F);
+  const Captured graph = captured([&](Communicator& mine) {
+    float* const at = numbers[static_cast<std::size_t>(mine.rank())].data();
+    for (const Call& call : {added(at, at + 4, 4), added(at + 4, at + 8, 4), added(at + 8, at + 12, 4),
+                             added(at + 12, at + 2000, 1000), added(at + 2000, at, 4)}) {
+      ASSERT_TRUE(mine.post(call).is_ok());
+    }
+  });
+  EXPECT_EQ(device_.recorded, 3U) << "three short ones, a long one, a short one";
+  replay(graph);
+  for (const auto& mine : numbers) {
+    EXPECT_THAT(std::vector<float>(mine.begin(), mine.begin() + 16),
+                testing::ElementsAre(32, 32, 32, 32, 2, 2, 2, 2, 4, 4, 4, 4, 8, 8, 8, 8));
+  }
+}
+
+TEST_F(BlockGraphs, TheCallOfALaunchThatFailsIsTold) {
+  const AfterBind hook = [](int rank, const Call& call, BoundEntry& entry) {
+    if (rank == 1 && call.count == 5) entry.call.full = without_signals(entry.call.full);
+  };
+  open(2, {.timeout = kLateInGraph, .hooks = {.after_bind = hook}});
+  const Captured graph = captured([this](Communicator& mine) {
+    for (const Count count : {4, 4, 5, 4}) ASSERT_TRUE(mine.post(sum(mine.rank(), count)).is_ok());
+  });
+  EXPECT_EQ(device_.recorded, 1U);
+  const std::vector<Work> works = posted(graph);
+  EXPECT_THAT(std::string(tested_until_over(works.front()).status().message()),
+              StartsWith("rank 0 gave up: operation 3 (all_reduce one_shot of 5 float, sum): waits for "));
+}
+
 TEST_F(BlockGraphs, ARankThatDoesNotPostTheGraphIsNamed) {
   open(2);
   const Captured graph =

@@ -64,6 +64,25 @@ TEST_F(Blocks, OneThreadPostsForAllRanksAndTestsThem) {
   EXPECT_EQ(device_.newest, 2U) << "a launch for each call of all";
 }
 
+/// Every rank addresses the buffers of all: scratch is for what may go by packets.
+TEST_F(Blocks, LongPrivateBuffersAreReadWhereTheyLie) {
+  std::vector<bool> exposes;
+  const AfterBind hook = [&exposes](int rank, const Call&, BoundEntry& entry) {
+    if (rank != 0) return;
+    const auto ops = entry.call.plan(0).ops();
+    exposes.push_back(std::ranges::any_of(ops, [](const PlanOp& op) { return (op.marks & mark_exposes) != 0; }));
+  };
+  open(2, {.hooks = {.after_bind = hook}});
+  for (const Count count : {4, 256, 257}) {
+    for (int rank = 0; rank < 2; ++rank) {
+      Call call = sum(rank, count);
+      call.schedule = schedule(Collective::all_reduce, "two_shot");
+      ASSERT_TRUE(on(rank).prepare(call).is_ok());
+    }
+  }
+  EXPECT_THAT(exposes, testing::ElementsAre(false, false, true));
+}
+
 TEST_F(Blocks, ASendIsCompleteWhenItsReceiveIs) {
   open(2);
   float sent = 7, received = 0;
