@@ -17,6 +17,8 @@
 
 #include <fmt/ranges.h>
 
+#include "impl/types/names.h"
+
 namespace tutti::embed {
 namespace {
 
@@ -223,7 +225,7 @@ Result<std::shared_ptr<PeerArena>> PeerArena::map(const ProcessId& process, cons
   std::array<char, 2 * kTokenOfArena + 1> expected{};
   static_assert(kTokenOfArena == 32);
   if (std::sscanf(offer.c_str(), "%d:%llu:%64s", &number, &bytes, expected.data()) != 3) {
-    return error(Code::mismatch, "'{}' does not say where the memory of process {} is", offer, process.pid);
+    return error(Code::mismatch, "'{}' does not say where the memory of process {} is", shown(offer), process.pid);
   }
   const std::string path = fmt::format("/proc/{}/fd/{}", process.pid, number);
   const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
