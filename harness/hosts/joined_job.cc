@@ -34,8 +34,10 @@ constexpr int kTickMs = 100;                 // of the look at the board
 /// stands.
 constexpr auto kPatienceWithProcess0 = std::chrono::seconds(2);
 /// By how much later a rank of another host is said to be the one that is waited for: that host may find one of its
-/// own.
-constexpr auto kPatienceWithOtherHosts = std::chrono::seconds(1);
+/// own, and may be busier.
+constexpr auto kPatienceWithOtherHosts = std::chrono::seconds(3);
+/// For how long another host's word counts for whom its ranks wait. It repeats it as long as they do.
+constexpr auto kAwaitedCounts = std::chrono::seconds(1);
 
 /// What a process tells the others of itself. Any process that knows the name of the meeting may come to it.
 struct SelfPortrait {
@@ -399,7 +401,7 @@ void JoinedJob::add_awaited(std::span<const RankView> views, std::span<const Ran
     if (peer && *peer >= 0 && *peer < ranks()) awaited[view.rank] = *peer;
   }
   if (process() > 0 && request_.world.local_process == 0) tell_all({kAwaited, awaited_lines(awaited)});
-  const std::int64_t oldest = monotonic_ns() - std::chrono::nanoseconds(kPatienceWithOtherHosts).count();
+  const std::int64_t oldest = monotonic_ns() - std::chrono::nanoseconds(kAwaitedCounts).count();
   for (const auto& [rank, other] : awaited_elsewhere_) {
     if (other.told_ns > oldest) awaited.emplace(rank, other.peer);
   }
