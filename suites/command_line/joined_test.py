@@ -404,8 +404,13 @@ class Programs(Joined):
         result = runs[0].wait(support.patience(20))
         runs[1].process.send_signal(signal.SIGKILL)
         self.assertEqual(result.code, 5, result)
-        self.assertRegex(result.err, rf"rank 1 on {socket.gethostname()}-1 is waited for, and no more is known of it here; "
-                                     rf"rank 0 \(pid {runs[0].process.pid}\) has waited .* for it\n")
+        self.assert_far_rank_is_waited_for(result, 1, rf"rank 0 \(pid {runs[0].process.pid}\)")
+
+    def assert_far_rank_is_waited_for(self, result, rank, who):
+        """Ranks that are in an exchange of times, and not in an operation, do not know which one they wait for."""
+        in_an_operation = rf"all_reduce_perf: rank {rank} on {socket.gethostname()}-{rank} is waited for, and no more is known of it here; {who} has waited "
+        in_an_exchange = rf"all_reduce_perf: {who} has waited \S+ s in an exchange, .* for a rank that is not known\n"
+        self.assertRegex(result.err, f"{in_an_operation}|{in_an_exchange}")
 
     def test_a_stopped_rank_is_named_by_hosts_that_do_not_see_its_processes(self):
         # Each host has processes of its own, whose numbers say something else on the others.
@@ -418,10 +423,7 @@ class Programs(Joined):
         results = self.ends(runs[:2], 20)
         for result in results:
             self.assertEqual(result.code, 5, results)
-            # Ranks that were in an exchange of times, and not in an operation, do not know which one they wait for.
-            in_an_operation = rf"all_reduce_perf: rank 2 on {socket.gethostname()}-2 is waited for, and no more is known of it here; rank 0 "
-            in_an_exchange = r"all_reduce_perf: rank [01] \(pid 1\) has waited \S+ s in an exchange, .* for a rank that is not known"
-            self.assertRegex(result.err, f"{in_an_operation}|{in_an_exchange}")
+            self.assert_far_rank_is_waited_for(result, 2, r"rank [01] \(pid 1\)")
             self.assertNotRegex(result.err, "before its first operation|is sleeping")
 
     def test_a_host_tells_which_of_its_own_ranks_is_stopped(self):
