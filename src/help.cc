@@ -26,10 +26,11 @@ struct GroupRow {
 };
 constexpr std::size_t kOfConditions = 1;  // their group
 constexpr std::array kGroups{
-    GroupRow{
-        "What to run",
-        " --sizes --dtypes --ops --roots --pairs --window --backends --algorithms --placement --buffers --counts"
-        " --counts-unit --values --case --trace --gaps --list --against --baseline --suite --faults --operations "},
+    GroupRow{"What to run",
+             " --sizes --dtypes --ops --roots --pairs --window --backends --algorithms --placement --buffers --counts"
+             " --counts-unit --values --case --trace --gaps --list --against --baseline --suite --faults --operations "
+             "--pretend"
+             " --stages --full --margin --too-fast --resume "},
     GroupRow{
         "How to measure",
         " --cadence --sync --cache --misalign --skew --overlap --budget --iterations --launches --blocks --cell-time"
@@ -38,10 +39,11 @@ constexpr std::array kGroups{
     GroupRow{
         "Where and how ranks run",
         " --ranks --ranks-as --device --lanes --block-threads --gpus --transports --pretend-hosts --hosts --hostfile "
-        "--agent --interface --init --bind --timeout "},
-    GroupRow{"Output",
-             " --csv --json --samples --html --png --svg --prometheus --format --junit --summary --require "
-             "--quiet --over-ranks "},
+        "--agent --interface --leaves --init --bind --timeout "},
+    GroupRow{
+        "Output",
+        " --csv --json --lines --samples --html --png --svg --prometheus --format --junit --summary --exclude --nagios "
+        "--require --quiet --over-ranks "},
     GroupRow{"Other options", ""},
 };
 

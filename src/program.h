@@ -27,6 +27,13 @@ enum Exit : int {
 };
 [[nodiscard]] int exit_code_of(const Status& status);
 
+/// `parsed`, or its error with the flag in front.
+template <class T>
+Result<T> of_flag(std::string_view flag, Result<T> parsed) {
+  if (parsed.is_ok()) return parsed;
+  return error(parsed.status().code(), "{}: {}", flag, parsed.status().message());
+}
+
 /// Prints `tutti: <message>` to stderr; returns the exit code.
 int complain(const Status& status);
 
@@ -57,6 +64,7 @@ void add_explain(CLI::App& program, Action& action);
 void add_draw(CLI::App& program, Action& action);
 void add_train(CLI::App& program, Action& action);
 void add_gate(CLI::App& program, Action& action);
+void add_accept(CLI::App& program, Action& action);
 void add_compare(CLI::App& program, Action& action);
 void add_report(CLI::App& program, Action& action);
 void add_list(CLI::App& program, Action& action);

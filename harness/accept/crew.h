@@ -2,6 +2,7 @@
 // What the stages of an acceptance ask of whatever measures. The stages know no process, host or socket.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -10,19 +11,40 @@
 
 namespace tutti::harness::accept {
 
-/// How a transfer ended.
+/// How a test ended.
 enum class Ending {
-  measured,  ///< there is a speed
-  wrong,     ///< the data that came are wrong: `detail` names the element
-  hung,      ///< nothing came before the deadline
-  failed,    ///< a node of the pair does not answer: `detail` has the error
+  measured,     ///< there is a speed
+  wrong,        ///< the data that came are wrong: `detail` names the element
+  hung,         ///< nothing came before the deadline
+  failed,       ///< a node of the group does not answer: `detail` has the error
+  interrupted,  ///< the user has asked for the end: nothing is known of the test
+};
+
+/// What a group measures.
+enum class Measure {
+  bandwidth,  ///< of a pair: the first node sends windows of messages to the second
+  back,       ///< of a pair: bandwidth from the second node to the first
+  latency,    ///< of a pair: half of a round trip
+  alone,      ///< of one node: an all_reduce among ranks of its own
+  ring,       ///< of two or more: each node sends to the next one, the last one to the first, all at once
+};
+
+struct Test {
+  Measure measure = Measure::bandwidth;
+  std::size_t bytes = 0;  ///< of a message
+  friend bool operator==(const Test&, const Test&) = default;
 };
 
 struct Outcome {
   Ending ending = Ending::measured;
-  double log_speed = 0;  ///< natural logarithm of bytes per second; of `measured` only
-  std::string detail;
+  double log_speed = 0;         ///< natural logarithm of bytes per second (of latency: 1/s) of the slowest node
+  std::vector<double> members;  ///< of alone and ring: log_speed of each node, in the order of the group
+  std::string detail = {};
+  double seconds = 0;  ///< that the test took
 };
+
+/// Nodes that play together. A pair has two.
+using Group = std::vector<int>;
 
 /// The nodes of a cluster, numbered from 0, which stay while groups come and go over them.
 class Crew {
@@ -32,9 +54,15 @@ class Crew {
   [[nodiscard]] virtual std::string name_of(int node) const = 0;
   /// The number of the node's leaf, from 0.
   [[nodiscard]] virtual int leaf_of(int node) const = 0;
-  /// Plays all transfers at once and returns an outcome for each, in their order. No node sends twice, none receives
-  /// twice. It returns by the deadline of a transfer whatever happens; a transfer that fails ends no other.
-  [[nodiscard]] virtual std::vector<Outcome> play(const Round& round) = 0;
+  /// Why the node is not there. Empty: it is. A node that is not there plays in no group.
+  [[nodiscard]] virtual std::string absence_of(int /*node*/) const { return {}; }
+  /// Plays all groups at once, each through all tests in their order, and returns their outcomes: [group][test]. The
+  /// groups are disjoint (asserted). It returns by the deadline of a group whatever happens. A group that fails ends no
+  /// other; its tests that were not begun have the outcome of the one that failed.
+  [[nodiscard]] virtual std::vector<std::vector<Outcome>> play(const std::vector<Group>& groups,
+                                                               const std::vector<Test>& tests) = 0;
+  /// Lets some time go by, so that a later test meets another state of the machines. Returns early if interrupted.
+  virtual void pause() {}
 };
 
 }  // namespace tutti::harness::accept

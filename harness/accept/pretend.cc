@@ -3,61 +3,143 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <numbers>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "impl/types/scramble.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::accept {
 namespace {
 
 constexpr double kBytesPerSecond = 12e9;  // of a healthy pair within a leaf
+constexpr double kPingsPerSecond = 1 / 2.3e-6;
+constexpr double kAloneBytesPerSecond = 20e9;
+constexpr double kSecondsOfATest = 0.7;
+constexpr double kSecondsOfAHang = 5;
+
+constexpr double kNodeSpell = 8, kFleetSpell = 30;  // tests that they last on average
+const double kNodeInSpell = std::log(0.6), kFleetInSpell = std::log(0.64);
+constexpr double kUnsteadyShare = 0.5, kJamShare = 1.0 / 3;  // of the time
 
 bool is_of(const Fault& fault, const Transfer& transfer) {
   return fault.first == transfer.sender && fault.second == transfer.receiver;
 }
 
-bool is_between(const Fault& fault, const Transfer& transfer) {
-  return is_of(fault, transfer) || is_of(fault, {.sender = transfer.receiver, .receiver = transfer.sender});
+bool is_between(const Fault& fault, int one, int other) {
+  return (fault.first == one && fault.second == other) || (fault.first == other && fault.second == one);
 }
 
-bool is_with(const Fault& fault, const Transfer& transfer) {
-  return fault.first == transfer.sender || fault.first == transfer.receiver;
+bool is_spell(Trouble trouble) { return trouble == Trouble::unsteady || trouble == Trouble::jam; }
+
+/// Whether a test of these nodes has no speed, and why. The gravest of several: no answer comes before no data, and no
+/// data before wrong data.
+void end_by(const Fault& fault, const Group& group, Outcome& outcome) {
+  const auto end_as = [&outcome](Ending ending, std::string detail, double seconds) {
+    if (ending <= outcome.ending) return;
+    outcome.ending = ending;
+    outcome.detail = std::move(detail);
+    outcome.seconds = seconds;
+  };
+  const bool is_here = std::ranges::find(group, fault.first) != group.end();
+  const bool are_both_here = is_here && std::ranges::find(group, fault.second) != group.end();
+  if (fault.trouble == Trouble::dead && is_here) {
+    end_as(Ending::failed, fmt::format("node{} does not answer", fault.first + 1), kSecondsOfAHang);
+  }
+  if (fault.trouble == Trouble::hung && are_both_here) {
+    end_as(Ending::hung, fmt::format("nothing came in {} s", kSecondsOfAHang), kSecondsOfAHang);
+  }
 }
 
 }  // namespace
+
+bool hits_leaves(Trouble trouble) {
+  return trouble == Trouble::uplink || trouble == Trouble::uplink_out || trouble == Trouble::jam;
+}
+
+bool hits_two(Trouble trouble) {
+  return trouble == Trouble::link || trouble == Trouble::link_out || trouble == Trouble::fast ||
+         trouble == Trouble::wrong || trouble == Trouble::hung || trouble == Trouble::jam;
+}
+
+bool has_share(Trouble trouble) {
+  return trouble != Trouble::wrong && trouble != Trouble::hung && trouble != Trouble::dead &&
+         trouble != Trouble::absent;
+}
+
+const std::vector<NamedNoise>& noises() {
+  static const std::vector<NamedNoise> all{
+      {"quiet", {.measurement = 0.01, .nodes = 0.005, .links = 0.002, .outliers = 0}},
+      {"typical", {}},
+      {"heavy", {.measurement = 0.03, .has_heavy_tails = true, .nodes = 0.015, .outliers = 0.03}},
+      {"states", {.node_spells = 0.02, .fleet_spells = 0.2}}};
+  return all;
+}
 
 PretendedCrew::PretendedCrew(PretendedCluster cluster) : cluster_(std::move(cluster)), random_(cluster_.seed) {
   const int nodes = cluster_.nodes;
   TUTTI_ASSERT(nodes >= 1 && cluster_.leaf_size >= 1, "{} nodes in leaves of {}", nodes, cluster_.leaf_size);
   TUTTI_ASSERT(cluster_.noise.multiples.empty() || std::ssize(cluster_.noise.multiples) == nodes,
                "{} multiples of noise for {} nodes", cluster_.noise.multiples.size(), nodes);
+  const double older = std::log1p(-cluster_.generation_cost);
+  const auto first_older = static_cast<int>(std::lround(nodes * (1 - cluster_.generation)));
   for (int node = 0; node < nodes; ++node) {
-    out_.push_back(normal() * cluster_.noise.nodes);
+    const double generation = node >= first_older ? older : 0;
+    out_.push_back(generation + normal() * cluster_.noise.nodes);
     in_.push_back(out_.back() + normal() * cluster_.noise.nodes / 3);
+    alone_.push_back(generation + normal() * cluster_.noise.nodes);
   }
-  uplink_out_.assign(static_cast<std::size_t>(leaf_of(nodes - 1) + 1), 0);
+  uplink_out_.assign(at(leaf_of(nodes - 1) + 1), 0);
   uplink_in_ = uplink_out_;
+  node_spells_.assign(at(nodes), false);
+  fault_spells_.assign(cluster_.faults.size(), false);
   for (const Fault& fault : cluster_.faults) put_in(fault);
 }
 
 void PretendedCrew::put_in(const Fault& fault) {
-  const bool is_of_leaf = fault.trouble == Trouble::uplink || fault.trouble == Trouble::uplink_out;
-  const std::size_t most = is_of_leaf ? uplink_out_.size() : out_.size();
-  const auto part = static_cast<std::size_t>(fault.first);
-  TUTTI_ASSERT(part < most && fault.second >= 0 && fault.second < nodes(), "a fault of {} and {}", fault.first,
-               fault.second);
+  const std::size_t most = hits_leaves(fault.trouble) ? uplink_out_.size() : out_.size();
+  const bool is_here = at(fault.first) < most && (!hits_two(fault.trouble) || at(fault.second) < most);
+  TUTTI_ASSERT(is_here, "a fault of {} and {}", fault.first, fault.second);
   TUTTI_ASSERT(fault.share >= 0 && fault.share < 1, "a share of {}", fault.share);
   const double loss = std::log1p(-fault.share);
-  if (fault.trouble == Trouble::nic || fault.trouble == Trouble::nic_out) out_[part] += loss;
-  if (fault.trouble == Trouble::nic || fault.trouble == Trouble::nic_in) in_[part] += loss;
-  if (is_of_leaf) uplink_out_[part] += loss;
-  if (fault.trouble == Trouble::uplink) uplink_in_[part] += loss;
+  const std::size_t part = at(fault.first);
+  switch (fault.trouble) {
+    case Trouble::node:
+      alone_[part] += loss;
+      [[fallthrough]];
+    case Trouble::nic:
+      in_[part] += loss;
+      [[fallthrough]];
+    case Trouble::nic_out:
+      out_[part] += loss;
+      break;
+    case Trouble::nic_in:
+      in_[part] += loss;
+      break;
+    case Trouble::uplink:
+      uplink_in_[part] += loss;
+      [[fallthrough]];
+    case Trouble::uplink_out:
+      uplink_out_[part] += loss;
+      break;
+    case Trouble::fleet:
+      fleet_ += loss;
+      break;
+    default:
+      break;  // of a link, or of a moment
+  }
 }
 
 std::string PretendedCrew::name_of(int node) const { return fmt::format("node{}", node + 1); }
+
+std::string PretendedCrew::absence_of(int node) const {
+  const bool is_absent = std::ranges::any_of(
+      cluster_.faults, [node](const Fault& fault) { return fault.trouble == Trouble::absent && fault.first == node; });
+  return is_absent ? fmt::format("agent: exit 255 \"{}: no route to host\"", name_of(node)) : std::string();
+}
 
 /// Box and Muller's.
 double PretendedCrew::normal() {
@@ -65,57 +147,166 @@ double PretendedCrew::normal() {
   return radius * std::cos(2 * std::numbers::pi * random_.uniform());
 }
 
-double PretendedCrew::noise_of(const Transfer& transfer) {
+double PretendedCrew::noise_of(int one, int other) {
   const Noise& noise = cluster_.noise;
   double deviation = noise.measurement;
-  if (!noise.multiples.empty()) {
-    deviation *= std::max(noise.multiples[static_cast<std::size_t>(transfer.sender)],
-                          noise.multiples[static_cast<std::size_t>(transfer.receiver)]);
+  if (!noise.multiples.empty()) deviation *= std::max(noise.multiples[at(one)], noise.multiples[at(other)]);
+  double draw = normal();
+  if (noise.has_heavy_tails) {  // a normal number over the root of a mean of 3 squares
+    double squares = 0;
+    for (int i = 0; i < 3; ++i) {
+      const double number = normal();
+      squares += number * number;
+    }
+    draw /= std::sqrt(squares / 3);
   }
-  double sum = normal() * deviation;
+  double sum = draw * deviation;
   if (random_.uniform() < noise.outliers) sum += std::log(0.3 + 0.6 * random_.uniform());
   return sum;
 }
 
-Outcome PretendedCrew::outcome_of(const Transfer& transfer) {
-  const auto sender = static_cast<std::size_t>(transfer.sender);
-  const auto receiver = static_cast<std::size_t>(transfer.receiver);
-  double speed = std::min(out_[sender], in_[receiver]);
-  const auto from = static_cast<std::size_t>(leaf_of(transfer.sender));
-  const auto to = static_cast<std::size_t>(leaf_of(transfer.receiver));
-  if (from != to) speed = std::min({speed, uplink_out_[from], uplink_in_[to]}) + std::log1p(-cluster_.spine_cost);
-  speed += std::log(kBytesPerSecond) + noise_of(transfer);
-  Outcome outcome;
-  const auto end_as = [&outcome](Ending ending, std::string detail) {
-    // The gravest of several: no answer comes before no data, and no data before wrong data.
-    if (ending > outcome.ending) outcome = {.ending = ending, .log_speed = 0, .detail = std::move(detail)};
-  };
-  for (const Fault& fault : cluster_.faults) {
-    const bool is_slow = (fault.trouble == Trouble::link && is_between(fault, transfer)) ||
-                         (fault.trouble == Trouble::link_out && is_of(fault, transfer));
-    if (is_slow) speed += std::log1p(-fault.share);
-    if (fault.trouble == Trouble::wrong && is_of(fault, transfer)) end_as(Ending::wrong, "element 0 is wrong");
-    if (fault.trouble == Trouble::hung && is_between(fault, transfer)) end_as(Ending::hung, "nothing came in time");
-    if (fault.trouble == Trouble::dead && is_with(fault, transfer)) {
-      end_as(Ending::failed, fmt::format("{} does not answer", name_of(fault.first)));
-    }
+bool PretendedCrew::is_in_spell(bool was_in_spell, double share, double length) {
+  const double leaves = 1 / length;
+  const double enters = leaves * share / (1 - share);
+  return was_in_spell ? random_.uniform() >= leaves : random_.uniform() < enters;
+}
+
+void PretendedCrew::step() {
+  const Noise& noise = cluster_.noise;
+  if (noise.fleet_spells > 0) is_fleet_in_spell_ = is_in_spell(is_fleet_in_spell_, noise.fleet_spells, kFleetSpell);
+  for (std::size_t node = 0; noise.node_spells > 0 && node < node_spells_.size(); ++node) {
+    node_spells_[node] = is_in_spell(node_spells_[node], noise.node_spells, kNodeSpell);
   }
-  if (outcome.ending == Ending::measured) outcome.log_speed = speed;
+  for (std::size_t i = 0; i < cluster_.faults.size(); ++i) {
+    const Trouble trouble = cluster_.faults[i].trouble;
+    if (!is_spell(trouble)) continue;
+    fault_spells_[i] = is_in_spell(fault_spells_[i], trouble == Trouble::jam ? kJamShare : kUnsteadyShare, kNodeSpell);
+  }
+}
+
+/// What the link itself adds: of a healthy one a little, always the same.
+double PretendedCrew::link_of(const Transfer& transfer) const {
+  std::uint64_t seed = scramble(cluster_.seed ^ scramble(static_cast<std::uint64_t>(transfer.sender) + 1));
+  seed = scramble(seed ^ scramble(static_cast<std::uint64_t>(transfer.receiver) + 1));
+  const double uniform = static_cast<double>(seed >> 11U) * 0x1p-53;
+  double sum = (2 * uniform - 1) * std::numbers::sqrt3 * cluster_.noise.links;
+  for (const Fault& fault : cluster_.faults) {
+    const bool is_both = is_between(fault, transfer.sender, transfer.receiver);
+    const bool is_slow =
+        (fault.trouble == Trouble::link && is_both) || (fault.trouble == Trouble::link_out && is_of(fault, transfer));
+    if (is_slow) sum += std::log1p(-fault.share);
+    if (fault.trouble == Trouble::fast && is_both) sum -= std::log1p(-fault.share);
+  }
+  return sum;
+}
+
+double PretendedCrew::spells_of(const Transfer& transfer) const {
+  double sum = is_fleet_in_spell_ ? kFleetInSpell : 0;
+  if (node_spells_[at(transfer.sender)] || node_spells_[at(transfer.receiver)]) sum += kNodeInSpell;
+  for (std::size_t i = 0; i < cluster_.faults.size(); ++i) {
+    const Fault& fault = cluster_.faults[i];
+    if (!fault_spells_[i]) continue;
+    const bool is_met = fault.trouble == Trouble::jam
+                            ? is_between(fault, leaf_of(transfer.sender), leaf_of(transfer.receiver))
+                            : fault.first == transfer.sender || fault.first == transfer.receiver;
+    if (is_met) sum += std::log1p(-fault.share);
+  }
+  return sum;
+}
+
+Outcome PretendedCrew::transfer_of(const Transfer& transfer) {
+  double speed = std::min(out_[at(transfer.sender)], in_[at(transfer.receiver)]);
+  const std::size_t from = at(leaf_of(transfer.sender)), to = at(leaf_of(transfer.receiver));
+  if (from != to) speed = std::min({speed, uplink_out_[from], uplink_in_[to]}) + std::log1p(-cluster_.spine_cost);
+  speed += link_of(transfer) + spells_of(transfer) + fleet_ + noise_of(transfer.sender, transfer.receiver);
+  Outcome outcome{.log_speed = std::log(kBytesPerSecond) + speed, .seconds = kSecondsOfATest};
+  for (const Fault& fault : cluster_.faults) {
+    if (fault.trouble != Trouble::wrong || !is_of(fault, transfer)) continue;
+    outcome.ending = Ending::wrong;
+    outcome.detail = "element 17 is 3, and has to be 4";
+  }
   return outcome;
 }
 
-std::vector<Outcome> PretendedCrew::play(const Round& round) {
-  std::vector<bool> sends(out_.size()), receives(out_.size());
-  std::vector<Outcome> outcomes;
-  for (const Transfer& transfer : round) {
-    const auto sender = static_cast<std::size_t>(transfer.sender);
-    const auto receiver = static_cast<std::size_t>(transfer.receiver);
-    TUTTI_ASSERT(sender < out_.size() && receiver < out_.size() && sender != receiver, "a transfer from {} to {}",
-                 transfer.sender, transfer.receiver);
-    TUTTI_ASSERT(!sends[sender] && !receives[receiver], "{} to {} is not disjoint from the others", transfer.sender,
-                 transfer.receiver);
-    sends[sender] = receives[receiver] = true;
-    outcomes.push_back(outcome_of(transfer));
+Outcome PretendedCrew::latency_of(const Transfer& transfer) {
+  const bool is_far = leaf_of(transfer.sender) != leaf_of(transfer.receiver);
+  const double speed = spells_of(transfer) / 4 + noise_of(transfer.sender, transfer.receiver) / 2;
+  return {.log_speed = std::log(kPingsPerSecond) + speed - (is_far ? 0.2 : 0), .seconds = kSecondsOfATest / 4};
+}
+
+Outcome PretendedCrew::alone_of(int node) {
+  const double speed = alone_[at(node)] + spells_of({.sender = node, .receiver = node}) + noise_of(node, node);
+  Outcome outcome{.log_speed = std::log(kAloneBytesPerSecond) + speed, .seconds = kSecondsOfATest};
+  outcome.members = {outcome.log_speed};
+  return outcome;
+}
+
+Outcome PretendedCrew::ring_of(const Group& group) {
+  Outcome ring{.seconds = kSecondsOfATest};
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const Outcome one = transfer_of({.sender = group[i], .receiver = group[(i + 1) % group.size()]});
+    if (one.ending == Ending::wrong) {
+      ring.ending = Ending::wrong;
+      ring.detail = one.detail;
+    }
+    ring.members.push_back(one.log_speed);
+  }
+  ring.log_speed = *std::ranges::min_element(ring.members);
+  return ring;
+}
+
+Outcome PretendedCrew::outcome_of(const Group& group, const Test& test) {
+  const bool is_single = test.measure == Measure::alone;
+  TUTTI_ASSERT(is_single ? group.size() == 1 : group.size() >= 2, "a group of {}", group.size());
+  Outcome outcome;
+  switch (test.measure) {
+    case Measure::bandwidth:
+      outcome = transfer_of({.sender = group[0], .receiver = group[1]});
+      break;
+    case Measure::back:
+      outcome = transfer_of({.sender = group[1], .receiver = group[0]});
+      break;
+    case Measure::latency:
+      outcome = latency_of({.sender = group[0], .receiver = group[1]});
+      break;
+    case Measure::alone:
+      outcome = alone_of(group[0]);
+      break;
+    case Measure::ring:
+      outcome = ring_of(group);
+      break;
+  }
+  for (const Fault& fault : cluster_.faults) end_by(fault, group, outcome);
+  if (outcome.ending != Ending::measured) {
+    outcome.log_speed = 0;
+    outcome.members.clear();
+  }
+  return outcome;
+}
+
+void PretendedCrew::pause() {
+  constexpr int kTests = 60;
+  for (int test = 0; test < kTests; ++test) step();
+}
+
+std::vector<std::vector<Outcome>> PretendedCrew::play(const std::vector<Group>& groups,
+                                                      const std::vector<Test>& tests) {
+  std::vector<bool> is_busy(out_.size());
+  for (const Group& group : groups) {
+    for (const int node : group) {
+      TUTTI_ASSERT(node >= 0 && node < nodes() && !is_busy[at(node)], "node {} is in two groups, or in none", node);
+      TUTTI_ASSERT(absence_of(node).empty(), "node {} is absent", node);
+      is_busy[at(node)] = true;
+    }
+  }
+  std::vector<std::vector<Outcome>> outcomes(groups.size());
+  for (const Test& test : tests) {
+    step();
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      const bool has_failed = !outcomes[i].empty() && (outcomes[i].back().ending == Ending::hung ||
+                                                       outcomes[i].back().ending == Ending::failed);
+      outcomes[i].push_back(has_failed ? outcomes[i].back() : outcome_of(groups[i], test));
+    }
   }
   return outcomes;
 }

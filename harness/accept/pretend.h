@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pretended cluster. A transfer is as fast as the slowest of its sender, receiver and uplinks allows. To this come
-// what the link itself loses and the noise of one measurement.
+// what the link itself loses, what spells of slowness cost at the moment, and the noise of one measurement.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/accept/crew.h"
@@ -12,39 +14,60 @@
 
 namespace tutti::harness::accept {
 
-/// What may be wrong with a cluster. `first` is a node; it is a leaf for uplink and uplink_out.
+/// What may be wrong with a cluster.
 enum class Trouble {
-  nic,         ///< sends and receives slowly
-  nic_out,     ///< sends slowly
-  nic_in,      ///< receives slowly
+  node,        ///< first sends, receives and computes slowly
+  nic,         ///< first sends and receives slowly
+  nic_out,     ///< first sends slowly
+  nic_in,      ///< first receives slowly
   link,        ///< first and second are slow with each other
   link_out,    ///< first is slow to second
-  uplink,      ///< the leaf is slow to and from other leaves
-  uplink_out,  ///< the leaf is slow to other leaves
+  fast,        ///< first and second are faster with each other: `share` faster
+  uplink,      ///< leaf first is slow to and from other leaves
+  uplink_out,  ///< leaf first is slow to other leaves
+  jam,         ///< what goes between leaves first and second is slow in spells, a third of the time
+  fleet,       ///< all are slow
+  unsteady,    ///< first is slow in spells, half of the time
   wrong,       ///< second receives wrong data from first
   hung,        ///< first and second hang with each other
   dead,        ///< first does not answer
+  absent,      ///< first never comes
 };
+[[nodiscard]] bool hits_leaves(Trouble trouble);
+[[nodiscard]] bool hits_two(Trouble trouble);
+[[nodiscard]] bool has_share(Trouble trouble);
 
 struct Fault {
   Trouble trouble = Trouble::nic;
   int first = 0;
-  int second = 0;    ///< of a fault between two nodes
+  int second = 0;
   double share = 0;  ///< of the speed that is lost, 0 to below 1
 };
 
-/// Of one measurement and of healthy parts, as fractions of a speed.
+/// Of one measurement and of healthy parts: fractions of a speed.
 struct Noise {
-  double measurement = 0.02;      ///< standard deviation
-  double nodes = 0.01;            ///< standard deviation of healthy nodes
-  double outliers = 0.01;         ///< share of measurements that lose 10 to 70 %
-  std::vector<double> multiples;  ///< by node: its measurements' deviation is so many times larger; empty: 1
+  double measurement = 0.02;           ///< standard deviation
+  bool has_heavy_tails = false;        ///< Student's t with 3 degrees of freedom in place of a normal distribution
+  double nodes = 0.01;                 ///< standard deviation of healthy nodes
+  double links = 0.005;                ///< and of healthy links
+  double outliers = 0.01;              ///< share of measurements that lose 10 to 70 %
+  double node_spells = 0;              ///< share of the time that each node is at 0.6, in spells of 8 tests
+  double fleet_spells = 0;             ///< share of the time that all are at 0.64, in spells of 30 tests
+  std::vector<double> multiples = {};  ///< by node: its measurements' deviation is so many times larger; empty: 1
 };
+struct NamedNoise {
+  std::string_view name;
+  Noise noise;
+};
+/// quiet, typical, heavy and states.
+[[nodiscard]] const std::vector<NamedNoise>& noises();
 
 struct PretendedCluster {
   int nodes = 8;
   int leaf_size = 4;
-  double spine_cost = 0.1;  ///< what a transfer between leaves loses always
+  double spine_cost = 0.1;     ///< what a transfer between leaves loses always
+  double generation = 0;       ///< share of the nodes, the last ones, that are older
+  double generation_cost = 0;  ///< share of the speed that older nodes lose
   Noise noise;
   std::vector<Fault> faults;
   std::uint64_t seed = 1;
@@ -57,18 +80,36 @@ class PretendedCrew final : public Crew {
   [[nodiscard]] int nodes() const override { return cluster_.nodes; }
   [[nodiscard]] std::string name_of(int node) const override;
   [[nodiscard]] int leaf_of(int node) const override { return node / cluster_.leaf_size; }
-  [[nodiscard]] std::vector<Outcome> play(const Round& round) override;
+  [[nodiscard]] std::string absence_of(int node) const override;
+  [[nodiscard]] std::vector<std::vector<Outcome>> play(const std::vector<Group>& groups,
+                                                       const std::vector<Test>& tests) override;
+  void pause() override;
 
  private:
   [[nodiscard]] double normal();
-  [[nodiscard]] double noise_of(const Transfer& transfer);
+  [[nodiscard]] double noise_of(int one, int other);
   void put_in(const Fault& fault);
-  [[nodiscard]] Outcome outcome_of(const Transfer& transfer);
+  /// Time goes on by a test.
+  void step();
+  /// Whether a spell that lasts `length` tests, and is on for `share` of the time, goes on or begins.
+  [[nodiscard]] bool is_in_spell(bool was_in_spell, double share, double length);
+  [[nodiscard]] double link_of(const Transfer& transfer) const;
+  /// What is slow at the moment, of a transfer.
+  [[nodiscard]] double spells_of(const Transfer& transfer) const;
+  [[nodiscard]] Outcome transfer_of(const Transfer& transfer);
+  [[nodiscard]] Outcome latency_of(const Transfer& transfer);
+  [[nodiscard]] Outcome alone_of(int node);
+  [[nodiscard]] Outcome ring_of(const Group& group);
+  [[nodiscard]] Outcome outcome_of(const Group& group, const Test& test);
 
   PretendedCluster cluster_;
   SplitMix random_;
-  std::vector<double> out_, in_;                ///< by node, what it adds to the logarithm of a speed
+  std::vector<double> out_, in_, alone_;        ///< by node, what it adds to the logarithm of a speed
   std::vector<double> uplink_out_, uplink_in_;  ///< by leaf
+  double fleet_ = 0;
+  std::vector<bool> node_spells_;   ///< by node, at the moment
+  std::vector<bool> fault_spells_;  ///< by fault
+  bool is_fleet_in_spell_ = false;
 };
 
 }  // namespace tutti::harness::accept

@@ -3,11 +3,15 @@
 // circle each node has at most one partner; in a shift each node sends to one node and receives from another.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "harness/floors.h"
 
 namespace tutti::harness::accept {
+
+/// The number of a node, leaf or round as an index.
+[[nodiscard]] constexpr std::size_t at(int number) { return static_cast<std::size_t>(number); }
 
 /// One direction of a pair.
 struct Transfer {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "harness/statistics/paired.h"
+#include "harness/statistics/statistics.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::accept {
@@ -17,12 +18,6 @@ constexpr double kFarFromFast = 0.5;
 constexpr double kWellAgain = 0.5;
 constexpr double kJoinsTheOther = 0.7;
 constexpr double kEasyConfidence = 0.95;  // a pass needs no more
-
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 }  // namespace
 
@@ -38,6 +33,10 @@ std::string_view to_string(Verdict verdict) {
       return "UNDECIDED";
     case Verdict::untested:
       return "UNTESTED";
+    case Verdict::error:
+      return "ERROR";
+    case Verdict::skipped:
+      return "SKIPPED";
   }
   return "?";
 }
@@ -58,7 +57,7 @@ std::string_view to_string(Part part) {
   return "?";
 }
 
-Judgement judge(const std::vector<std::vector<double>>& visits, const Limits& limits) {
+Judgement judge(const std::vector<std::vector<double>>& visits, const Limits& limits, double level_error) {
   TUTTI_ASSERT(limits.margin > 0 && limits.margin < 1 && limits.too_fast > 0, "margin {}, too fast {}", limits.margin,
                limits.too_fast);
   const double slow = std::log1p(-limits.margin);
@@ -71,7 +70,11 @@ Judgement judge(const std::vector<std::vector<double>>& visits, const Limits& li
   }
   if (medians.empty()) return {};
 
-  const MiddleOfPairs strict = middle_of_pairs(all, limits.confidence);
+  MiddleOfPairs strict = middle_of_pairs(all, limits.confidence);
+  constexpr double kQuantile = 3.29;  // of a normal distribution, for 99.9 %
+  const auto widened = [&](double bound) { return std::hypot(bound - strict.middle, kQuantile * level_error); };
+  if (strict.low) strict.low = strict.middle - widened(*strict.low);
+  if (strict.high) strict.high = strict.middle + widened(*strict.high);
   Judgement result{.verdict = Verdict::undecided, .middle = strict.middle, .low = strict.low, .high = strict.high};
   const auto [least, most] = std::ranges::minmax(medians);
   const auto beyond = std::ranges::count_if(medians, [slow](double one) { return one < slow; });

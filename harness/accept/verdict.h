@@ -17,6 +17,8 @@ enum class Verdict {
   suspect,    ///< unsteady: slow in some visits and not in others
   undecided,  ///< the interval holds a limit
   untested,   ///< no repeat
+  error,      ///< a tool failed, or the node was not reached
+  skipped,    ///< it did not pass what the stage needs
 };
 [[nodiscard]] std::string_view to_string(Verdict verdict);
 
@@ -36,8 +38,10 @@ struct Judgement {
 
 /// A suspect fails from two visits on, with three quarters of them beyond the limit and the whole interval too. It
 /// passes after one visit if that visit's median is far from both limits. Visits without repeats do not count. Repeats
-/// are finite (asserted).
-[[nodiscard]] Judgement judge(const std::vector<std::vector<double>>& visits, const Limits& limits);
+/// are finite (asserted). `level_error`: the standard error of the fleet's level, which all repeats have in common; it
+/// widens the interval.
+[[nodiscard]] Judgement judge(const std::vector<std::vector<double>>& visits, const Limits& limits,
+                              double level_error = 0);
 
 /// Which part of a node is slow.
 enum class Part { none, node, nic, nic_out, nic_in };

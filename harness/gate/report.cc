@@ -9,7 +9,9 @@
 #include "harness/machine/machine.h"
 #include "harness/statistics/statistics.h"
 #include "harness/text/counted.h"
+#include "harness/text/escapes.h"
 #include "harness/text/json_writer.h"
+#include "harness/text/text.h"
 #include "impl/types/printable.h"
 
 namespace tutti::harness::gate {
@@ -110,11 +112,6 @@ std::vector<const GateCell*> by_gravity(const GateReport& report) {
   for (const GateCell& cell : report.cells) order.push_back(&cell);
   std::ranges::stable_sort(order, std::greater(), [](const GateCell* cell) { return cell->judgement.opinion; });
   return order;
-}
-
-std::string one_line(std::string text) {
-  std::ranges::replace(text, '\n', ' ');
-  return text;
 }
 
 /// Nothing in it ends a cell of a table, or is a link, a picture, an element or code: a baseline may be of anybody.
@@ -243,29 +240,6 @@ std::string gate_json(const GateReport& report) {
                                  {"other_launches", cell.evidence.other_us.size()}});
   }
   return json_text(document, 2) + "\n";
-}
-
-std::string xml_escaped(std::string_view text) {
-  std::string escaped;
-  for (const char c : printable(text)) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
 }
 
 }  // namespace tutti::harness::gate

@@ -49,8 +49,4 @@ struct GateReport {
 /// reason.
 [[nodiscard]] std::string gate_json(const GateReport& report);
 
-/// Text that stands in XML, in an attribute or between tags. What XML cannot hold, control characters and what is no
-/// UTF-8, is written out, as in the other forms.
-[[nodiscard]] std::string xml_escaped(std::string_view text);
-
 }  // namespace tutti::harness::gate

@@ -15,6 +15,7 @@
 #include "harness/cases/suite.h"
 #include "harness/record/launches.h"
 #include "harness/text/counted.h"
+#include "harness/text/escapes.h"
 #include "harness/text/json_reader.h"
 #include "harness/text/json_writer.h"
 #include "impl/types/printable.h"
@@ -62,22 +63,9 @@ bool is_point_to_point(const Row& row) {
          row.collective == "bibandwidth" || row.collective == "message_rate";
 }
 
-std::string label(std::string_view name, std::string_view value) {
-  std::string escaped;
-  for (const char c : printable(value)) {
-    if (c == '\n') {
-      escaped += "\\n";
-      continue;
-    }
-    if (c == '\\' || c == '"') escaped += '\\';
-    escaped += c;
-  }
-  return fmt::format("{}=\"{}\"", name, escaped);
-}
-
 std::string labels_of(const Row& row) {
   const auto host = row.host.empty() ? std::string("unknown") : row.host;
-  std::string text = label("node", host);
+  std::string text = prometheus_label("node", host);
   const std::vector<std::pair<std::string_view, std::string>> others{
       {"n_nodes", "1"},
       {"nranks", row.ranks > 0 ? fmt::to_string(row.ranks) : ""},
@@ -91,7 +79,7 @@ std::string labels_of(const Row& row) {
       {"case", row.case_id},
       {"starter", row.starter}};
   for (const auto& [name, value] : others) {
-    if (!value.empty()) text += "," + label(name, value);
+    if (!value.empty()) text += "," + prometheus_label(name, value);
   }
   return text;
 }
@@ -167,7 +155,7 @@ std::string prometheus_of(std::span<const Row> rows) {
   Metric high("tutti_exec_time_high_microseconds", "Upper end of the 95 % interval of the time in us.");
   for (const Row& row : joined(rows)) {
     const std::string labels = labels_of(row);
-    result.add(labels + "," + label("verdict", to_string(row.verdict)), 1);
+    result.add(labels + "," + prometheus_label("verdict", to_string(row.verdict)), 1);
     if (!has_time(row)) continue;
     const bool is_p2p = is_point_to_point(row);
     (is_p2p ? p2p_time : time).add(labels, *row.time_median);

@@ -72,6 +72,15 @@ Result<LineFile> LineFile::open(std::string path) {
   return file;
 }
 
+Result<LineFile> LineFile::go_on(std::string path, std::size_t bytes) {
+  bool is_new = false;
+  TUTTI_ASSIGN_OR_RETURN(Descriptor opened, open_output(path, is_new));
+  const auto end = static_cast<off_t>(bytes);
+  if (::ftruncate(opened.get(), end) != 0 || ::lseek(opened.get(), end, SEEK_SET) != end)
+    return cannot_write(path, errno);
+  return LineFile(std::move(path), std::move(opened));
+}
+
 Status LineFile::append(std::string_view lines) {
   if (outlet_ != nullptr) {
     const int failure = outlet_->write(lines);

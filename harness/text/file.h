@@ -3,6 +3,7 @@
 // that is written as a whole is an OutputFile.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ class LineFile {
  public:
   /// Creates the file or empties it, and keeps other jobs from it; `-` is stdout. Errors: as OutputFile::open.
   [[nodiscard]] static Result<LineFile> open(std::string path);
+  /// Opens a regular file to write behind its first `bytes` bytes. What follows them is cut off. Errors: as open.
+  [[nodiscard]] static Result<LineFile> go_on(std::string path, std::size_t bytes);
   /// Hands lines, each with its end, to the operating system; a slow reader of a pipe may get them later. Errors: as
   /// cannot_write; what was written of them is then taken back where that is possible, in a regular file.
   Status append(std::string_view lines);

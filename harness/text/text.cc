@@ -50,6 +50,11 @@ std::string rank_list(std::vector<int> ranks) {
 
 std::string number_text(double number) { return fmt::format("{:.10g}", number); }
 
+std::string one_line(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {
   std::string lines;
   while (text.size() > width) {

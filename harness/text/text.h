@@ -27,6 +27,9 @@ inline constexpr std::size_t kPageWidth = 118;
 /// A number without needless digits: 4, 0.5.
 [[nodiscard]] std::string number_text(double number);
 
+/// A line end becomes a blank.
+[[nodiscard]] std::string one_line(std::string text);
+
 /// `text` in lines of at most `width`, each after the first indented by `indent` spaces; ends with a line end.
 [[nodiscard]] std::string wrapped(std::string_view text, std::size_t indent, std::size_t width = kPageWidth);
 

@@ -222,7 +222,7 @@ class CommandLine(BadInput):
     def test_subcommands(self):
         self.refused("rnu", names=["'rnu'", "'run'"])
         self.refused("chekc", "all", names=["'chekc'", "'check'"])
-        self.refused(names=["subcommand", "run check prove explain draw train gate compare report list doctor"])
+        self.refused(names=["subcommand", "run check prove explain draw train gate accept compare report list doctor"])
         self.refused("tune", "--ranks-as", "blocks", "--device", "host", names=["unknown subcommand 'tune'"])
 
     def test_options_that_do_not_exist(self):

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stages of an acceptance, in order. Each plays only on nodes that passed what it needs:
+//
+//   inventory  who is there
+//   alone      each node by itself, all at once: a slow node is found here, a dead one is left out of the rest
+//   pairs      examine_pairs (findings.h)
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/accept/findings.h"
+#include "harness/accept/report.h"
+#include "harness/floors.h"
+
+namespace tutti::harness::accept {
+
+/// Every stage, in the order in which they are played.
+[[nodiscard]] const std::vector<std::string>& all_stages();
+
+struct AcceptPlan {
+  std::vector<std::string> stages = all_stages();  ///< in any order
+  PairsPlan pairs = {};
+  std::size_t alone_bytes = std::size_t{8} << 20;  ///< of an all_reduce within a node
+};
+
+/// Rounds of a first pass over all pairs: what a forecast counts. `repeats` is an upper bound for healthy clusters.
+struct Rounds {
+  int alone = 0, pairs = 0, repeats = 0;
+};
+[[nodiscard]] Rounds rounds_of(const AcceptPlan& plan, int nodes);
+
+/// Plays the stages of `plan`. Names, leaves, absences, limits and findings of the report are set, the rest is not.
+[[nodiscard]] AcceptReport accept_cluster(Crew& crew, const AcceptPlan& plan, Observer& observer);
+
+}  // namespace tutti::harness::accept

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/accept/baseline.h"
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/text/json_reader.h"
+#include "impl/types/names.h"
+
+namespace tutti::harness::accept {
+namespace {
+
+/// Empty: it is not there, or is no speed.
+std::optional<double> log_speed_of(const nlohmann::json& fleet, const char* key) {
+  const nlohmann::json& value = fleet.at(key);
+  if (!value.is_number()) return std::nullopt;
+  const double speed = value.get<double>();
+  if (!std::isfinite(speed) || speed <= 0) return std::nullopt;
+  return std::log(speed);
+}
+
+}  // namespace
+
+Result<Baseline> baseline_from_json(std::string_view text) {
+  const auto read = [](const nlohmann::json& document) -> Result<Baseline> {
+    if (document.at("kind").get<std::string>() != "accept") {
+      return error(Code::invalid_argument, "it is no result of `tutti accept`");
+    }
+    const std::string verdict = document.at("verdict").get<std::string>();
+    if (verdict != "PASS") {
+      return error(Code::invalid_argument, "its verdict is {}: a baseline is a run that passed", shown(verdict));
+    }
+    const std::optional<double> near = log_speed_of(document.at("fleet"), "near_bytes_per_second");
+    const std::optional<double> far = log_speed_of(document.at("fleet"), "far_bytes_per_second");
+    if (!near && !far) return error(Code::invalid_argument, "it has no speed of pairs");
+    return Baseline{.near = near ? *near : *far, .far = far ? *far : *near};
+  };
+  return text::read_json(Code::invalid_argument, "no result of `tutti accept`", text, read);
+}
+
+}  // namespace tutti::harness::accept

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// examine_pairs: the first pass, what it makes suspects, their repeats, and what is found.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "harness/accept/cells.h"
+#include "harness/accept/culprits.h"
+#include "harness/accept/findings.h"
+#include "harness/accept/first_pass.h"
+#include "harness/accept/pair_player.h"
+#include "harness/accept/repeats.h"
+#include "harness/accept/screen.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness::accept {
+namespace {
+
+constexpr std::string_view kStage = "pairs", kRepeatStage = "repeats";
+constexpr int kTooFewForSpells = 4;  // nodes: their spells cannot be told from those of their partners
+
+bool is_about_node(const Finding& finding, int node) {
+  const bool is_of_leaf = finding.what == Class::uplink || finding.what == Class::uplink_dir;
+  return !is_of_leaf && finding.first == node && finding.second < 0;
+}
+
+/// Speeds of the first pass by node, without cells whose other end is slow.
+void set_figures(Findings& findings, const Suspects& suspects, const FirstPass& pass, const PairPlayer& player) {
+  const Matrix& relative = suspects.relative;
+  const int count = relative.nodes();
+  findings.nodes.resize(at(count));
+  std::vector<double> of_nodes;
+  for (int node = 0; node < count; ++node) {
+    NodeFigures& figures = findings.nodes[at(node)];
+    std::vector<double> out, in;
+    for (int other = 0; other < count; ++other) {
+      const double there = relative(node, other), back = relative(other, node);
+      const double slower = std::fmin(there, back);
+      if (!std::isnan(slower) && (!figures.worst || slower < *figures.worst)) {
+        figures.worst = slower;
+        figures.worst_partner = other;
+      }
+      if (suspects.nodes[at(other)].in == 0) out.push_back(there);
+      if (suspects.nodes[at(other)].out == 0) in.push_back(back);
+    }
+    if (const double middle = median_of_numbers(out); !std::isnan(middle)) figures.out = middle;
+    if (const double middle = median_of_numbers(in); !std::isnan(middle)) figures.in = middle;
+    if (figures.out && suspects.nodes[at(node)].are_good()) of_nodes.push_back(*figures.out);
+  }
+  for (const Sample& one : pass.samples) {
+    if (std::isnan(one.log_speed)) continue;
+    ++findings.nodes[at(one.sender)].tests;
+    ++findings.nodes[at(one.receiver)].tests;
+  }
+  findings.spread_of_nodes = robust_deviation(of_nodes);
+  findings.cells = relative.values();
+  findings.level_near = or_zero(suspects.near);
+  findings.level_far = or_zero(suspects.far);
+
+  std::vector<double> near, far;
+  for (const Sample& one : pass.latencies) {
+    (player.is_far(one.sender, one.receiver) ? far : near).push_back(one.log_speed);
+  }
+  const double near_level = median_of_numbers(near), far_level = median_of_numbers(far);
+  findings.level_latency = or_zero(std::isnan(near_level) ? far_level : near_level);
+  std::vector<std::vector<double>> by_node(at(count));
+  for (const Sample& one : pass.latencies) {
+    const double off = one.log_speed - (player.is_far(one.sender, one.receiver) ? far_level : near_level);
+    by_node[at(one.sender)].push_back(off);
+    by_node[at(one.receiver)].push_back(off);
+  }
+  for (int node = 0; node < count; ++node) {
+    if (const double middle = median_of_numbers(by_node[at(node)]); !std::isnan(middle)) {
+      findings.nodes[at(node)].latency = middle;
+    }
+  }
+}
+
+void count_pairs(Findings& findings, const FirstPass& pass, const PairPlayer& player) {
+  const int count = static_cast<int>(player.leaves().size());
+  std::vector<bool> tested(at(count) * at(count));
+  for (const Sample& one : pass.samples) {
+    if (!std::isnan(one.log_speed)) tested[at(one.sender) * at(count) + at(one.receiver)] = true;
+  }
+  const auto& nodes = player.nodes();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (std::size_t j = i + 1; j < nodes.size(); ++j) {
+      const std::size_t there = at(nodes[i]) * at(count) + at(nodes[j]);
+      const std::size_t back = at(nodes[j]) * at(count) + at(nodes[i]);
+      ++findings.pairs;
+      findings.tested_pairs += tested[there] && tested[back];
+    }
+  }
+}
+
+/// The verdict of each node follows from what was found about it.
+void set_verdicts(Findings& findings, const PairPlayer& player, const PairsPlan& plan) {
+  for (int node = 0; node < std::ssize(findings.nodes); ++node) {
+    NodeFigures& figures = findings.nodes[at(node)];
+    const bool plays = std::ranges::find(player.nodes(), node) != player.nodes().end();
+    const bool is_skipped = std::ranges::find(plan.skipped, node) != plan.skipped.end();
+    figures.verdict = is_skipped ? Verdict::skipped : plays && figures.tests > 0 ? Verdict::pass : Verdict::untested;
+    for (const Finding& finding : findings.parts) {
+      const bool is_of_wrong = finding.what == Class::wrong && (finding.first == node || finding.second == node);
+      if (!is_about_node(finding, node) && !is_of_wrong) continue;
+      if (figures.verdict != Verdict::fail) figures.verdict = finding.judgement.verdict;
+    }
+  }
+}
+
+int gravity_of(const Finding& finding) {
+  constexpr int kOpen = 20;
+  if (finding.judgement.verdict != Verdict::fail) return kOpen + static_cast<int>(finding.what);
+  return static_cast<int>(finding.what);
+}
+
+/// Two nodes: there is nobody to compare with. One direction is compared with the other, and both with a baseline.
+Findings examine_two(PairPlayer& player, const PairsPlan& plan, Observer& observer, Findings findings) {
+  constexpr int kVisitsOfTwo = 2, kRepeatsOfTwo = 16;
+  const int one = player.nodes()[0], other = player.nodes()[1];
+  std::vector<std::vector<double>> differences, there_and_back;
+  FirstPass pass;
+  pass.planned = kVisitsOfTwo * kRepeatsOfTwo;
+  for (int visit = 0; visit < kVisitsOfTwo; ++visit) {
+    if (visit > 0) player.pause();
+    differences.emplace_back();
+    there_and_back.emplace_back();
+    for (int repeat = 0; repeat < kRepeatsOfTwo && !player.is_stopped(); ++repeat) {
+      observer.on_round(kStage, ++pass.played, pass.planned);
+      const auto speeds = player.play_both_ways({{.sender = one, .receiver = other}}).front();
+      if (std::isnan(speeds[0]) || std::isnan(speeds[1])) break;
+      pass.samples.push_back({.round = pass.rounds, .sender = one, .receiver = other, .log_speed = speeds[0]});
+      pass.samples.push_back({.round = pass.rounds + 1, .sender = other, .receiver = one, .log_speed = speeds[1]});
+      pass.rounds += 2;
+      differences.back().push_back(speeds[0] - speeds[1]);
+      there_and_back.back().push_back(std::max(speeds[0], speeds[1]));
+    }
+  }
+  findings.rounds = pass.played;
+  findings.planned_rounds = pass.planned;
+  count_pairs(findings, pass, player);
+  findings.nodes.resize(player.leaves().size());
+  for (const Sample& sample : pass.samples) {
+    for (const int node : {sample.sender, sample.receiver}) ++findings.nodes[at(node)].tests;
+  }
+  std::vector<double> speeds;
+  for (const Sample& sample : pass.samples) speeds.push_back(sample.log_speed);
+  const double level = or_zero(median_of_numbers(speeds));
+  (player.is_far(one, other) ? findings.level_far : findings.level_near) = level;
+  findings.parts = player.findings();
+  if (findings.parts.empty()) {
+    Judgement asymmetry = judge(differences, plan.limits);
+    const bool is_other_way = asymmetry.verdict != Verdict::fail;
+    for (auto& visit : differences) {
+      for (double& value : visit) value *= is_other_way ? -1 : 1;
+    }
+    if (is_other_way) asymmetry = judge(differences, plan.limits);
+    if (asymmetry.verdict == Verdict::fail && !asymmetry.is_fast) {
+      findings.parts.push_back({.what = Class::link_dir,
+                                .first = is_other_way ? other : one,
+                                .second = is_other_way ? one : other,
+                                .judgement = asymmetry,
+                                .tests = static_cast<int>(pass.samples.size()),
+                                .visits = kVisitsOfTwo});
+    }
+    if (plan.baseline) {
+      const double base = player.is_far(one, other) ? plan.baseline->far : plan.baseline->near;
+      for (auto& visit : there_and_back) {
+        for (double& value : visit) value -= base;
+      }
+      const Judgement against = judge(there_and_back, plan.limits);
+      if (against.verdict == Verdict::fail) {
+        findings.parts.push_back({.what = Class::either,
+                                  .first = one,
+                                  .second = other,
+                                  .judgement = against,
+                                  .tests = static_cast<int>(pass.samples.size()),
+                                  .visits = kVisitsOfTwo});
+      }
+    }
+  }
+  set_verdicts(findings, player, plan);
+  findings.is_interrupted = player.is_stopped();
+  return findings;
+}
+
+}  // namespace
+
+PairsForecast pairs_forecast(int nodes, const PairsPlan& plan) {
+  if (nodes < 2) return {};
+  constexpr int kOfTwo = 32;
+  if (nodes == 2) return {.rounds = kOfTwo, .repeats = 0};
+  std::vector<int> all, leaves;
+  for (int node = 0; node < nodes; ++node) {
+    constexpr int kUsualLeaf = 16;
+    all.push_back(node);
+    leaves.push_back(node / kUsualLeaf);
+  }
+  const int rounds = sweeps_of(nodes) * static_cast<int>(rounds_of_sweep(all, leaves, plan.is_full).size());
+  return {.rounds = rounds, .repeats = Repeats::kPerVisit * (2 + nodes / 16)};
+}
+
+Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer) {
+  PairPlayer player(crew, plan, [&observer] { return observer.is_stopped(); });
+  const int count = static_cast<int>(player.nodes().size());
+  TUTTI_ASSERT(count >= 2, "{} nodes have no pair", count);
+  Findings findings;
+  if (count == 2) return examine_two(player, plan, observer, std::move(findings));
+
+  const FirstPass pass =
+      play_first_pass(player, plan, [&observer](int done, int planned) { observer.on_round(kStage, done, planned); });
+  findings.rounds = pass.played;
+  findings.planned_rounds = pass.planned;
+  count_pairs(findings, pass, player);
+  const Fit fit = fit_of(pass.samples, player.leaves(), pass.rounds, pass.sweeps);
+  const Suspects suspects = suspects_in(fit.cells, player.leaves(), count, plan.limits);
+  set_figures(findings, suspects, pass, player);
+  const NoiseOfTests noise = noise_in(pass.samples, crew.nodes());
+  findings.spread_of_repeats = noise.fleet;
+
+  std::vector<Finding> found;
+  if (plan.baseline) {
+    if (auto fleet = fleet_against(*plan.baseline, pass, player, plan.limits)) found.push_back(std::move(*fleet));
+  }
+  auto split = plan.baseline ? std::nullopt : split_of(player, suspects, noise, plan.limits);
+  if (split) {
+    found.push_back(std::move(*split));
+  } else {
+    const int most = Repeats::kVisits * Repeats::kPerVisit;  // of one suspect
+    Repeats repeats(player, plan, suspects, noise,
+                    [&observer, most](int done) { observer.on_round(kRepeatStage, done, std::max(done, most)); });
+    repeats.run();
+    findings.repeats = repeats.rounds();
+    auto culprits = culprits_of(player, plan, suspects, repeats);
+    if (!plan.baseline && is_level_in_doubt(culprits, player)) {
+      for (Finding& culprit : culprits) culprit.judgement.verdict = Verdict::undecided;
+    }
+    found.insert(found.end(), culprits.begin(), culprits.end());
+  }
+  const auto lost = player.findings();
+  found.insert(found.end(), lost.begin(), lost.end());
+  if (count > kTooFewForSpells) {
+    for (Finding& unsteady : unsteady_nodes(pass, fit, player, plan.limits)) {
+      const bool is_known = std::ranges::any_of(
+          found, [&](const Finding& one) { return is_about_node(one, unsteady.first) || one.what == Class::split; });
+      if (!is_known) found.push_back(std::move(unsteady));
+    }
+  }
+  std::ranges::stable_sort(found, {}, gravity_of);
+  findings.parts = std::move(found);
+  set_verdicts(findings, player, plan);
+  findings.is_interrupted = player.is_stopped();
+  return findings;
+}
+
+}  // namespace tutti::harness::accept

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/accept/exports.h"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <ctime>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "harness/accept/sentences.h"
+#include "harness/text/escapes.h"
+#include "harness/text/json_writer.h"
+#include "harness/text/text.h"
+#include "impl/types/printable.h"
+
+namespace tutti::harness::accept {
+namespace {
+
+using Document = nlohmann::ordered_json;
+
+/// UTC, since what stays in Slurm is read elsewhere.
+std::string utc_minute(std::int64_t seconds) {
+  const std::time_t time = seconds;
+  std::tm utc{};
+  ::gmtime_r(&time, &utc);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%MZ", &utc)};
+}
+
+/// The finding for which jobs should do without the node.
+const Finding* blame_of(const AcceptReport& report, int node) {
+  for (const Finding& finding : report.findings.parts) {
+    const bool touches = finding.first == node || (is_of_link(finding) && finding.second == node);
+    if (touches && !is_of_leaf(finding) && (is_of_node(finding) || finding.what == Class::wrong)) return &finding;
+  }
+  return nullptr;
+}
+
+/// "nic-out -31.0% (-32.1..-29.8)".
+std::string short_reason(const AcceptReport& report, int node) {
+  const Finding* const finding = blame_of(report, node);
+  if (finding == nullptr) return text::one_line(printable(reason_of(report, node)));
+  std::string text(to_string(finding->what));
+  const Judgement& judgement = finding->judgement;
+  if (judgement.middle != 0) text += fmt::format(" {}%", signed_percent(judgement.middle));
+  if (judgement.low && judgement.high) {
+    text += fmt::format(" ({}..{})", signed_percent(*judgement.low), signed_percent(*judgement.high));
+  }
+  return text;
+}
+
+Document number_or_null(double value) { return std::isfinite(value) ? Document(value) : Document(nullptr); }
+Document ratio_or_null(const std::optional<double>& log_ratio) {
+  return log_ratio ? number_or_null(std::expm1(*log_ratio)) : Document(nullptr);
+}
+
+Document json_of(const AcceptReport& report, const Finding& finding) {
+  Document one;
+  one["class"] = to_string(finding.what);
+  one["verdict"] = to_string(finding.judgement.verdict);
+  one["sentence"] = sentence_of(report, finding);
+  Document nodes = Document::array();
+  if (!is_of_leaf(finding)) {
+    for (const int node : {finding.first, finding.second}) {
+      if (node >= 0) nodes.push_back(report.names.at(static_cast<std::size_t>(node)));
+    }
+    for (const int node : finding.members) nodes.push_back(report.names.at(static_cast<std::size_t>(node)));
+  } else {
+    one["leaf"] = leaf_name(finding.first);
+  }
+  one["nodes"] = std::move(nodes);
+  const bool has_speed = finding.judgement.middle != 0;
+  one["of_fleet"] = has_speed ? ratio_or_null(finding.judgement.middle) : Document(nullptr);
+  one["low"] = ratio_or_null(finding.judgement.low);
+  one["high"] = ratio_or_null(finding.judgement.high);
+  one["tests"] = finding.tests;
+  one["visits"] = finding.visits;
+  if (!finding.detail.empty()) one["detail"] = finding.detail;
+  return one;
+}
+
+Document json_of(const AcceptReport& report, int node) {
+  const auto at = static_cast<std::size_t>(node);
+  const NodeFigures none{};
+  const NodeFigures& figures = at < report.findings.nodes.size() ? report.findings.nodes[at] : none;
+  Document one;
+  one["node"] = report.names[at];
+  one["leaf"] = report.are_leaves_known ? Document(leaf_name(report.leaves[at])) : Document(nullptr);
+  one["verdict"] = to_string(verdict_of(report, node));
+  one["reason"] = reason_of(report, node);
+  one["alone"] = ratio_or_null(figures.alone);
+  one["out"] = ratio_or_null(figures.out);
+  one["in"] = ratio_or_null(figures.in);
+  one["latency"] = figures.latency ? number_or_null(std::expm1(-*figures.latency)) : Document(nullptr);
+  one["tests"] = figures.tests;
+  return one;
+}
+
+struct JunitCounts {
+  int tests = 0, failures = 0, errors = 0, skipped = 0;
+};
+
+std::string junit_case(std::string_view of, std::string_view name, Verdict verdict, const std::string& told,
+                       JunitCounts& counts) {
+  ++counts.tests;
+  std::string text =
+      fmt::format("    <testcase classname=\"tutti.accept.{}\" name=\"{}\">\n", of, text::xml_escaped(name));
+  const std::string message = text::xml_escaped(told);
+  if (verdict == Verdict::fail) {
+    ++counts.failures;
+    text += fmt::format("      <failure message=\"{}\" type=\"{}\"/>\n", message, to_string(verdict));
+  } else if (verdict == Verdict::pass) {
+    if (!told.empty()) text += fmt::format("      <system-out>{}</system-out>\n", message);
+  } else if (verdict == Verdict::skipped) {
+    ++counts.skipped;
+    text += fmt::format("      <skipped message=\"{}\"/>\n", message);
+  } else {
+    ++counts.errors;
+    text += fmt::format("      <error message=\"{}\" type=\"{}\"/>\n", message, to_string(verdict));
+  }
+  return text + "    </testcase>\n";
+}
+
+}  // namespace
+
+std::string hosts_file(const AcceptReport& report) {
+  std::string text = fmt::format("# tutti accept, {}: {}\n", utc_minute(report.ended_s), verdict_sentence(report));
+  std::string others;
+  for (int node = 0; node < std::ssize(report.names); ++node) {
+    const std::string& name = report.names[static_cast<std::size_t>(node)];
+    if (verdict_of(report, node) == Verdict::pass && !is_excluded(report, node)) {
+      text += name + "\n";
+    } else {
+      others += fmt::format("# {}  {} {}\n", name, to_string(verdict_of(report, node)), short_reason(report, node));
+    }
+  }
+  return text + others;
+}
+
+std::string slurm_file(const AcceptReport& report, std::string_view page) {
+  std::vector<int> excluded;
+  for (int node = 0; node < std::ssize(report.names); ++node) {
+    if (is_excluded(report, node)) excluded.push_back(node);
+  }
+  const std::string when = utc_minute(report.ended_s);
+  std::string text;
+  if (excluded.empty()) {
+    text = "# no node is to be excluded\n";
+  } else {
+    std::vector<std::string> names;
+    for (const int node : excluded) names.push_back(report.names[static_cast<std::size_t>(node)]);
+    text = fmt::format("--exclude={}\n", fmt::join(names, ","));
+    text += "# To review. tutti runs none of these commands. Ask squeue first whether a node has a job.\n";
+    for (const int node : excluded) {
+      std::string reason = fmt::format("tutti:{} {}", short_reason(report, node), when);
+      if (!page.empty()) reason += fmt::format(" {}", page);
+      for (char& c : reason) {
+        if (c == '"' || c == '\n' || c == '\\' || c == '$' || c == '`') c = '_';
+      }
+      text += fmt::format("# scontrol update NodeName={} State=DRAIN Reason=\"{}\"\n",
+                          report.names[static_cast<std::size_t>(node)], reason);
+    }
+  }
+  for (int node = 0; node < std::ssize(report.names); ++node) {
+    const Verdict verdict = verdict_of(report, node);
+    if (verdict == Verdict::pass || is_excluded(report, node)) continue;
+    text += fmt::format("# {} is {}: {}\n", report.names[static_cast<std::size_t>(node)], to_string(verdict),
+                        short_reason(report, node));
+  }
+  return text;
+}
+
+std::string accept_junit(const AcceptReport& report) {
+  JunitCounts counts;
+  std::string cases;
+  for (int node = 0; node < std::ssize(report.names); ++node) {
+    const Finding* const finding = blame_of(report, node);
+    cases += junit_case("node", report.names[static_cast<std::size_t>(node)], verdict_of(report, node),
+                        finding == nullptr ? reason_of(report, node) : sentence_of(report, *finding), counts);
+  }
+  for (const Finding& finding : report.findings.parts) {
+    if (is_of_node(finding)) continue;
+    const std::string sentence = sentence_of(report, finding);
+    const std::string name = is_of_link(finding)
+                                 ? fmt::format("{}, {}", report.names.at(static_cast<std::size_t>(finding.first)),
+                                               report.names.at(static_cast<std::size_t>(finding.second)))
+                             : is_of_leaf(finding) ? leaf_name(finding.first)
+                                                   : "fleet";
+    cases += junit_case(is_of_link(finding)   ? "link"
+                        : is_of_leaf(finding) ? "uplink"
+                                              : "fleet",
+                        name, finding.judgement.verdict, sentence, counts);
+  }
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+      "  <testsuite name=\"tutti accept\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n{}"
+      "    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n",
+      counts.tests, counts.failures, counts.errors, counts.skipped, cases, text::xml_escaped(verdict_sentence(report)));
+}
+
+std::string accept_prometheus(const AcceptReport& report) {
+  std::string verdicts =
+      "# HELP tutti_accept_verdict 1 for the verdict that the node has\n# TYPE tutti_accept_verdict gauge\n";
+  std::string ratios =
+      "# HELP tutti_accept_of_fleet_ratio the node's speed over the fleet's median\n"
+      "# TYPE tutti_accept_of_fleet_ratio gauge\n";
+  for (int node = 0; node < std::ssize(report.names); ++node) {
+    const auto at = static_cast<std::size_t>(node);
+    const std::string name = text::prometheus_label("node", report.names[at]);
+    const Finding* const finding = blame_of(report, node);
+    verdicts += fmt::format("tutti_accept_verdict{{{},{},{}}} 1\n", name,
+                            text::prometheus_label("class", finding == nullptr ? "" : to_string(finding->what)),
+                            text::prometheus_label("verdict", to_string(verdict_of(report, node))));
+    if (at >= report.findings.nodes.size()) continue;
+    const NodeFigures& figures = report.findings.nodes[at];
+    struct Row {
+      const char* direction;
+      const std::optional<double>& log_ratio;
+    };
+    for (const Row& row : {Row{"out", figures.out}, {"in", figures.in}, {"alone", figures.alone}}) {
+      if (!row.log_ratio) continue;
+      ratios += fmt::format("tutti_accept_of_fleet_ratio{{{},{}}} {}\n", name,
+                            text::prometheus_label("direction", row.direction), std::exp(*row.log_ratio));
+    }
+  }
+  return verdicts + ratios +
+         fmt::format(
+             "# HELP tutti_accept_end_seconds when the acceptance ended, since 1970\n"
+             "# TYPE tutti_accept_end_seconds gauge\ntutti_accept_end_seconds {}\n",
+             report.ended_s);
+}
+
+std::string accept_json(const AcceptReport& report) {
+  const Findings& findings = report.findings;
+  Document document;
+  document["kind"] = "accept";
+  document["version"] = 1;
+  document["verdict"] = to_string(conclusion_of(report));
+  document["sentence"] = verdict_sentence(report);
+  document["command"] = report.command;
+  document["build"] = report.build;
+  document["began"] = utc_minute(report.began_s);
+  document["ended"] = utc_minute(report.ended_s);
+  document["valid_hours"] = report.valid_hours;
+  document["is_pretended"] = report.is_pretended;
+  document["margin"] = report.limits.margin;
+  document["too_fast"] = report.limits.too_fast;
+  document["confidence"] = report.limits.confidence;
+  Document fleet;
+  const auto speed = [](double log_speed) {
+    return log_speed == 0 ? Document(nullptr) : number_or_null(std::exp(log_speed));
+  };
+  fleet["near_bytes_per_second"] = speed(findings.level_near);
+  fleet["far_bytes_per_second"] = speed(findings.level_far);
+  fleet["latency_us"] =
+      findings.level_latency == 0 ? Document(nullptr) : number_or_null(1e6 * std::exp(-findings.level_latency));
+  fleet["spread_of_nodes"] = number_or_null(findings.spread_of_nodes);
+  fleet["spread_of_repeats"] = number_or_null(findings.spread_of_repeats);
+  document["fleet"] = std::move(fleet);
+  document["pairs"] = findings.pairs;
+  document["tested_pairs"] = findings.tested_pairs;
+  document["rounds"] = findings.rounds;
+  document["planned_rounds"] = findings.planned_rounds;
+  document["repeat_rounds"] = findings.repeats;
+  document["is_interrupted"] = findings.is_interrupted;
+  Document stages = Document::array();
+  for (const StageReport& stage : report.stages) {
+    Document one;
+    one["stage"] = stage.name;
+    one["left_out"] = stage.left_out;
+    one["seconds"] = stage.seconds;
+    stages.push_back(std::move(one));
+  }
+  document["stages"] = std::move(stages);
+  Document parts = Document::array();
+  for (const Finding& finding : findings.parts) parts.push_back(json_of(report, finding));
+  document["findings"] = std::move(parts);
+  Document nodes = Document::array();
+  for (int node = 0; node < std::ssize(report.names); ++node) nodes.push_back(json_of(report, node));
+  document["nodes"] = std::move(nodes);
+  const auto count = report.names.size();
+  if (findings.cells.size() == count * count) {
+    Document matrix = Document::array();
+    for (std::size_t sender = 0; sender < count; ++sender) {
+      Document row = Document::array();
+      for (std::size_t receiver = 0; receiver < count; ++receiver) {
+        const double cell = findings.cells[sender * count + receiver];
+        row.push_back(std::isfinite(cell) ? Document(std::round(1e4 * std::expm1(cell)) / 1e4) : Document(nullptr));
+      }
+      matrix.push_back(std::move(row));
+    }
+    document["of_level"] = std::move(matrix);
+  }
+  return text::json_text(document, 1) + "\n";
+}
+
+}  // namespace tutti::harness::accept

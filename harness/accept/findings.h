@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an acceptance has found: the parts that are not as they should be, and what was measured of each node.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/accept/crew.h"
+#include "harness/accept/verdict.h"
+#include "harness/floors.h"
+
+namespace tutti::harness::accept {
+
+/// What is wrong with a part.
+enum class Class {
+  none,
+  wrong,       ///< first -> second: wrong data
+  dead,        ///< node first does not answer
+  hung,        ///< first and second hang with each other, and with no third node
+  node,        ///< node first sends, receives and computes slowly
+  nic,         ///< node first sends and receives slowly
+  nic_out,     ///< node first sends slowly
+  nic_in,      ///< node first receives slowly
+  link,        ///< first and second are slow with each other, and with no third node
+  link_dir,    ///< first -> second is slow; the way back is not
+  uplink,      ///< leaf first is slow to and from other leaves
+  uplink_dir,  ///< leaf first is slow to (`is_out`) or from other leaves
+  too_fast,    ///< first and second are faster than the fleet allows: another path
+  unsteady,    ///< node first is slow in spells
+  split,       ///< the nodes are of two speeds: which is right, a baseline has to say
+  fleet,       ///< all nodes are below (or above) the baseline
+  either,      ///< of two nodes: first, second or what is between them
+};
+[[nodiscard]] std::string_view to_string(Class what);  ///< "nic-out", "link-dir", "too fast"
+
+struct Finding {
+  Class what = Class::none;
+  int first = -1;       ///< a node; of uplink and uplink_dir a leaf; -1: the cluster
+  int second = -1;      ///< the other node of a link
+  bool is_out = true;   ///< of uplink_dir
+  Judgement judgement;  ///< verdict, middle, low and high; these are 0 and empty if there is no speed
+  int tests = 0;        ///< that the judgement is made of
+  int visits = 0;
+  int partners = 0;          ///< with so many good partners the node was measured
+  int slow_partners = 0;     ///< and with so many of these it was slow
+  std::vector<int> thirds;   ///< nodes with which the ends of a link, or a hung or dead node, were tried
+  std::vector<int> members;  ///< of split: the nodes of the slower group
+  std::string detail;        ///< of wrong and dead: what the crew said
+};
+
+/// One node, in logarithms of ratios to the fleet.
+struct NodeFigures {
+  Verdict verdict = Verdict::pass;
+  std::optional<double> out, in, alone, latency;  ///< empty: not measured
+  int worst_partner = -1;
+  std::optional<double> worst;  ///< with this partner, in the slower direction
+  int tests = 0;
+};
+
+struct Findings {
+  std::vector<Finding> parts;      ///< what is not PASS, gravest first
+  std::vector<NodeFigures> nodes;  ///< by node
+  std::vector<double> cells;   ///< [sender * nodes + receiver], logarithm of the ratio to the level; NaN: not tested
+  double level_near = 0;       ///< logarithm of bytes per second within a leaf, NaN if not measured
+  double level_far = 0;        ///< between leaves
+  double level_latency = 0;    ///< logarithm of 1/s
+  double spread_of_nodes = 0;  ///< standard deviations of logarithms
+  double spread_of_repeats = 0;
+  int pairs = 0;         ///< of nodes that are there
+  int tested_pairs = 0;  ///< in both directions
+  int rounds = 0;        ///< of the first pass, in which this many were to be played:
+  int planned_rounds = 0;
+  int repeats = 0;  ///< rounds of repeats
+  bool is_interrupted = false;
+};
+
+/// Told of what happens, and asked whether to go on. Called in the thread that examines.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  /// Before a round: `done` of `planned`; of repeats `planned` is an upper bound.
+  virtual void on_round(std::string_view /*stage*/, int /*done*/, int /*planned*/) {}
+  /// After a test. `attempt` counts the tests of this group from 1 on.
+  virtual void on_outcome(std::string_view /*stage*/, int /*round*/, const Group& /*group*/, const Test& /*test*/,
+                          int /*attempt*/, const Outcome& /*outcome*/) {}
+  /// The findings are then of what is done.
+  [[nodiscard]] virtual bool is_stopped() { return false; }
+};
+
+/// Speeds of a fleet that was accepted before, as logarithms of bytes per second.
+struct Baseline {
+  double near = 0, far = 0;
+};
+
+struct PairsPlan {
+  Limits limits = {};
+  bool is_full = false;           ///< all pairs, however many nodes there are
+  std::size_t bytes = 1 << 20;    ///< of a bandwidth test
+  std::vector<int> skipped = {};  ///< nodes that must not play
+  std::optional<Baseline> baseline = {};
+  std::uint64_t seed = 1;  ///< of the order of pairs and of the choice of controls
+};
+
+/// Rounds of the first pass, and of repeats at most.
+struct PairsForecast {
+  int rounds = 0, repeats = 0;
+};
+[[nodiscard]] PairsForecast pairs_forecast(int nodes, const PairsPlan& plan);
+
+/// Measures pairs until each part has a verdict, or until there is no hope of one. Requires: two nodes that are there.
+[[nodiscard]] Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer);
+
+}  // namespace tutti::harness::accept

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The journal of an acceptance: a line of JSON per test, written at once. It is what a user reads of each pair, and
+// what --resume goes on from: the same plan asks for the same tests in the same order, so the outcomes of tests that
+// the journal has are taken from it.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/accept/crew.h"
+#include "harness/accept/findings.h"
+#include "harness/floors.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness::accept {
+
+/// What a journal begins with. Two journals go together if these are equal.
+struct JournalHead {
+  std::string build;
+  std::vector<std::string> nodes;
+  std::string plan;  ///< what the tests depend on, as text
+};
+
+/// Plays with `crew`, and writes a line for each outcome. Plays that the journal has are not played again. A play that
+/// was cut off is played anew.
+class JournalCrew final : public Crew {
+ public:
+  using Write = std::function<void(std::string_view line)>;
+
+  /// `crew` and `write` outlive it.
+  JournalCrew(Crew& crew, const Write& write) : crew_(crew), write_(write) {}
+
+  /// Writes the head. Called once, before play.
+  void begin(const JournalHead& head) const;
+  /// Takes over the outcomes of a journal, and returns the bytes of its whole lines. Errors: invalid_argument that
+  /// names the line, or what differs from `head`.
+  [[nodiscard]] Result<std::size_t> resume(std::string_view journal, const JournalHead& head);
+  /// The stage and the round of the tests that follow.
+  void set_round(std::string_view stage, int round);
+
+  [[nodiscard]] int nodes() const override { return crew_.nodes(); }
+  [[nodiscard]] std::string name_of(int node) const override { return crew_.name_of(node); }
+  [[nodiscard]] int leaf_of(int node) const override { return crew_.leaf_of(node); }
+  [[nodiscard]] std::string absence_of(int node) const override { return crew_.absence_of(node); }
+  [[nodiscard]] std::vector<std::vector<Outcome>> play(const std::vector<Group>& groups,
+                                                       const std::vector<Test>& tests) override;
+
+  /// A play that is taken from the journal needs no pause.
+  void pause() override;
+
+  /// Tests that were taken from the journal.
+  [[nodiscard]] std::size_t taken_over() const { return taken_over_; }
+
+ private:
+  /// One line of a journal.
+  struct Record {
+    std::string key;  ///< group and test
+    Outcome outcome;
+  };
+  /// The outcomes of the play that comes next, by its groups and tests; empty: the journal does not have all of them.
+  [[nodiscard]] std::vector<std::vector<Outcome>> known(const std::vector<Group>& groups,
+                                                        const std::vector<Test>& tests) const;
+  void write(const Group& group, const Test& test, const Outcome& outcome);
+
+  Crew& crew_;
+  const Write& write_;
+  std::string stage_;
+  int round_ = 0;
+  int play_ = 0;                                 ///< the number of the play that comes next
+  std::map<int, std::vector<Record>> recorded_;  ///< by play
+  std::size_t taken_over_ = 0;
+};
+
+}  // namespace tutti::harness::accept

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/accept/report.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include <fmt/format.h>
+
+namespace tutti::harness::accept {
+namespace {
+
+bool touches(const Finding& finding, int node) {
+  return !is_of_leaf(finding) && (finding.first == node || (is_of_link(finding) && finding.second == node));
+}
+
+bool is_suspicion(const Finding& finding) {
+  return finding.judgement.verdict == Verdict::suspect || finding.judgement.verdict == Verdict::undecided;
+}
+
+}  // namespace
+
+bool is_of_leaf(const Finding& finding) { return finding.what == Class::uplink || finding.what == Class::uplink_dir; }
+
+bool is_of_link(const Finding& finding) { return finding.second >= 0 && !is_of_leaf(finding); }
+
+bool is_of_node(const Finding& finding) { return finding.first >= 0 && finding.second < 0 && !is_of_leaf(finding); }
+
+Verdict verdict_of(const AcceptReport& report, int node) {
+  const auto at = static_cast<std::size_t>(node);
+  if (!report.absences.at(at).empty()) return Verdict::error;
+  return at < report.findings.nodes.size() ? report.findings.nodes[at].verdict : Verdict::untested;
+}
+
+std::string reason_of(const AcceptReport& report, int node) {
+  const std::string& absence = report.absences.at(static_cast<std::size_t>(node));
+  if (!absence.empty()) return absence;
+  for (const Finding& finding : report.findings.parts) {
+    if (is_of_node(finding) && finding.first == node) return std::string(to_string(finding.what));
+  }
+  for (const Finding& finding : report.findings.parts) {
+    if (finding.what == Class::wrong && touches(finding, node)) return std::string(to_string(finding.what));
+  }
+  return {};
+}
+
+bool is_excluded(const AcceptReport& report, int node) {
+  return std::ranges::any_of(report.findings.parts, [node](const Finding& finding) {
+    if (finding.judgement.verdict != Verdict::fail || !touches(finding, node)) return false;
+    return is_of_node(finding) || finding.what == Class::wrong;
+  });
+}
+
+Conclusion conclusion_of(const AcceptReport& report) {
+  Conclusion conclusion = Conclusion::passed;
+  const auto at_least = [&conclusion](Conclusion one) { conclusion = std::min(conclusion, one); };
+  if (report.findings.is_interrupted) at_least(Conclusion::interrupted);
+  for (const Finding& finding : report.findings.parts) {
+    if (finding.what == Class::wrong) {
+      at_least(Conclusion::wrong);
+    } else if (is_suspicion(finding)) {
+      at_least(Conclusion::undecided);
+    } else if (finding.judgement.verdict == Verdict::fail) {
+      const bool is_broken = finding.what == Class::dead || finding.what == Class::hung;
+      at_least(is_broken ? Conclusion::broken : Conclusion::slow);
+    }
+  }
+  for (int node = 0; node < std::ssize(report.names); ++node) {
+    const Verdict verdict = verdict_of(report, node);
+    const bool is_unknown = verdict == Verdict::error || verdict == Verdict::untested;
+    if (is_unknown && !report.findings.is_interrupted) at_least(Conclusion::untested);
+  }
+  return conclusion;
+}
+
+std::string_view to_string(Conclusion conclusion) {
+  switch (conclusion) {
+    case Conclusion::wrong:
+    case Conclusion::broken:
+    case Conclusion::slow:
+      return "FAIL";
+    case Conclusion::untested:
+      return "ERROR";
+    case Conclusion::undecided:
+      return "UNDECIDED";
+    case Conclusion::interrupted:
+      return "INCOMPLETE";
+    case Conclusion::passed:
+      return "PASS";
+  }
+  return "?";
+}
+
+std::string leaf_name(int leaf) {
+  constexpr int kLetters = 26;
+  return leaf < kLetters ? std::string(1, static_cast<char>('A' + leaf)) : fmt::format("leaf {}", leaf + 1);
+}
+
+}  // namespace tutti::harness::accept

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report of an acceptance: what was found, and whose names the nodes have. From it come sentences (sentences.h),
+// the table (table.h) and the files for other programs (exports.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/accept/findings.h"
+#include "harness/floors.h"
+
+namespace tutti::harness::accept {
+
+/// A stage that has been played, or is left out.
+struct StageReport {
+  std::string name;
+  std::string left_out = {};  ///< why; empty: it was played
+  double seconds = 0;
+};
+
+struct AcceptReport {
+  std::vector<std::string> names;     ///< by node
+  std::vector<int> leaves;            ///< by node
+  bool are_leaves_known = false;      ///< else uplinks are not tested
+  std::vector<std::string> absences;  ///< by node: why it is not there; empty: it is
+  Limits limits;
+  Findings findings;  ///< of all stages
+  std::vector<StageReport> stages;
+  std::string command;  ///< that repeats it
+  std::string build;
+  std::int64_t began_s = 0, ended_s = 0;  ///< seconds since 1970
+  int valid_hours = 24;                   ///< after the end
+  bool is_pretended = false;
+};
+
+/// The verdict of a node: ERROR if it is not there, else that of its findings.
+[[nodiscard]] Verdict verdict_of(const AcceptReport& report, int node);
+/// Why the node is not PASS, "dead" or "nic-out"; empty if it is.
+[[nodiscard]] std::string reason_of(const AcceptReport& report, int node);
+/// Whether jobs should do without the node: its own part fails, or data of it were wrong.
+[[nodiscard]] bool is_excluded(const AcceptReport& report, int node);
+/// Findings that are about the node itself, not about a link or a leaf.
+[[nodiscard]] bool is_of_node(const Finding& finding);
+[[nodiscard]] bool is_of_link(const Finding& finding);
+[[nodiscard]] bool is_of_leaf(const Finding& finding);
+
+/// What the whole comes to, the gravest first.
+enum class Conclusion { wrong, broken, slow, untested, undecided, interrupted, passed };
+[[nodiscard]] Conclusion conclusion_of(const AcceptReport& report);
+/// "PASS", "FAIL", "UNDECIDED", "ERROR", "INCOMPLETE".
+[[nodiscard]] std::string_view to_string(Conclusion conclusion);
+
+/// "A" to "Z", then "leaf 27".
+[[nodiscard]] std::string leaf_name(int leaf);
+
+}  // namespace tutti::harness::accept

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/accept/sentences.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "harness/text/counted.h"
+#include "harness/text/text.h"
+
+namespace tutti::harness::accept {
+namespace {
+
+const std::string& name_of(const AcceptReport& report, int node) {
+  return report.names.at(static_cast<std::size_t>(node));
+}
+
+std::string names_of(const AcceptReport& report, const std::vector<int>& nodes) {
+  constexpr std::size_t kMostNamed = 8;
+  std::vector<std::string> names;
+  for (const int node : nodes) {
+    if (names.size() == kMostNamed) {
+      names.push_back(fmt::format("{} more", nodes.size() - kMostNamed));
+      break;
+    }
+    names.push_back(name_of(report, node));
+  }
+  return text::joined(names);
+}
+
+/// "14.2 % (12.9 to 15.6)", always positive; the interval if there is one.
+std::string share_text(const Judgement& judgement) {
+  const auto share = [](double log_ratio) { return 100 * std::abs(std::expm1(log_ratio)); };
+  std::string text = fmt::format("{:.1f} %", share(judgement.middle));
+  if (!judgement.low || !judgement.high) return text;
+  const auto [least, most] = std::minmax({share(*judgement.low), share(*judgement.high)});
+  const bool has_both_signs = (*judgement.low < 0) != (*judgement.high < 0);
+  if (has_both_signs) return text;
+  return fmt::format("{} ({:.1f} to {:.1f})", text, least, most);
+}
+
+std::string partners_text(const Finding& finding) {
+  if (finding.partners == 0) return {};
+  return fmt::format(" with {} of {} partners", finding.slow_partners, finding.partners);
+}
+
+std::string leaf_sentence(const AcceptReport& report, const Finding& finding) {
+  const auto nodes = std::ranges::count(report.leaves, finding.first);
+  const std::string leaf =
+      leaf_name(finding.first).size() == 1 ? "leaf " + leaf_name(finding.first) : leaf_name(finding.first);
+  const char* way = "between {} and the other leaves";
+  if (finding.what == Class::uplink_dir) {
+    way = finding.is_out ? "from {} to the other leaves" : "from the other leaves to {}";
+  }
+  return fmt::format("everything {} is {} slow, nothing within it: its uplink. Its {} are not to blame",
+                     fmt::format(fmt::runtime(way), leaf), share_text(finding.judgement), text::counted(nodes, "node"));
+}
+
+std::string split_sentence(const AcceptReport& report, const Finding& finding) {
+  const auto others = std::ssize(report.names) - std::ssize(finding.members) -
+                      std::ranges::count_if(report.absences, [](const std::string& why) { return !why.empty(); });
+  return fmt::format("{} {} {} slower than the other {}. Which is right, only --baseline says. The slower ones: {}",
+                     text::counted(finding.members.size(), "node"), finding.members.size() == 1 ? "is" : "are",
+                     share_text(finding.judgement), others, names_of(report, finding.members));
+}
+
+/// A part whose tests do not decide.
+std::string open_sentence(const AcceptReport& report, const Finding& finding) {
+  const std::string share = share_text(finding.judgement);
+  std::string who = is_of_leaf(finding)   ? fmt::format("the uplink of leaf {}", leaf_name(finding.first))
+                    : is_of_link(finding) ? fmt::format("the path from {} to {}", name_of(report, finding.first),
+                                                        name_of(report, finding.second))
+                                          : name_of(report, finding.first);
+  if (finding.what == Class::unsteady || finding.judgement.verdict == Verdict::suspect) {
+    const std::string detail = finding.detail.empty() ? std::string() : fmt::format(" ({})", finding.detail);
+    return fmt::format("{} is unsteady{}: its slowness comes and goes. Run again, or soak", who, detail);
+  }
+  if (finding.judgement.middle == 0 && !finding.judgement.low) {
+    return fmt::format("{} is undecided: too few tests", who);
+  }
+  return fmt::format("{} is undecided: {} {} than the fleet after {}, and a margin of {:g} % lies in the interval", who,
+                     share, finding.judgement.middle < 0 ? "slower" : "faster", text::counted(finding.visits, "visit"),
+                     100 * report.limits.margin);
+}
+
+std::string node_sentence(const AcceptReport& report, const Finding& finding) {
+  const std::string& name = name_of(report, finding.first);
+  const std::string share = share_text(finding.judgement);
+  const std::string partners = partners_text(finding);
+  switch (finding.what) {
+    case Class::node:
+      if (finding.partners == 0) return fmt::format("{} is slow alone: {} below the fleet: the node", name, share);
+      return fmt::format("{} is slow: {} below the fleet in both directions{}, and alone too: the node, not its link",
+                         name, share, partners);
+    case Class::nic:
+      return fmt::format("{} is slow: {} below the fleet in both directions{}, and not alone: its NIC, cable or port",
+                         name, share, partners);
+    case Class::nic_out:
+      return fmt::format("{} sends {} slower than the fleet{}, and receives as fast: its transmit side, cable or port",
+                         name, share, partners);
+    case Class::nic_in:
+      return fmt::format("{} receives {} slower than the fleet{}, and sends as fast: its receive side, cable or port",
+                         name, share, partners);
+    case Class::too_fast:
+      return fmt::format("{} is {} faster than the fleet: another path, or another clock", name, share);
+    case Class::dead:
+      if (finding.thirds.empty()) return fmt::format("{} does not answer", name);
+      return fmt::format("{} is dead: no answer to {}", name, names_of(report, finding.thirds));
+    default:
+      return fmt::format("{}: {}", name, to_string(finding.what));
+  }
+}
+
+std::string link_sentence(const AcceptReport& report, const Finding& finding) {
+  const std::string& first = name_of(report, finding.first);
+  const std::string& second = name_of(report, finding.second);
+  const std::string share = share_text(finding.judgement);
+  const std::string thirds =
+      finding.thirds.empty() ? std::string() : fmt::format(" (tried with {})", names_of(report, finding.thirds));
+  switch (finding.what) {
+    case Class::wrong:
+      return fmt::format("{} receives wrong data from {}: {}", second, first, finding.detail);
+    case Class::hung:
+      return fmt::format("{} and {} hang with each other; both work with others{}", first, second, thirds);
+    case Class::link:
+      return fmt::format("{} and {} are slow with each other only, {}{}: the path between them", first, second, share,
+                         thirds);
+    case Class::link_dir:
+      return fmt::format(
+          "{} sends to {} {} slower than to others, and the way back is as fast{}: the path from {} to {}", first,
+          second, share, thirds, first, second);
+    case Class::too_fast:
+      return fmt::format("{} and {} are {} faster with each other than the fleet: another path, such as loopback",
+                         first, second, share);
+    case Class::either:
+      if (finding.judgement.middle == 0) {
+        return fmt::format(
+            "{} and {} do not work with each other: which of them, or the path, two hosts cannot say. "
+            "Add a third",
+            first, second);
+      }
+      return fmt::format(
+          "{} and {} are {} below the baseline together: which of them, or the path, two hosts cannot "
+          "say. Add a third",
+          first, second, share);
+    default:
+      return fmt::format("{} and {}: {}", first, second, to_string(finding.what));
+  }
+}
+
+/// "2 failed, 1 suspect".
+std::string counts_text(const AcceptReport& report) {
+  struct Row {
+    Verdict verdict;
+    const char* word;
+  };
+  std::vector<std::string> words;
+  for (const Row& row : {Row{Verdict::fail, "failed"},
+                         {Verdict::suspect, "suspect"},
+                         {Verdict::undecided, "undecided"},
+                         {Verdict::error, "not reached"},
+                         {Verdict::untested, "untested"},
+                         {Verdict::skipped, "skipped"}}) {
+    int count = 0;
+    for (int node = 0; node < std::ssize(report.names); ++node) count += verdict_of(report, node) == row.verdict;
+    if (count > 0) words.push_back(fmt::format("{} {}", count, row.word));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+/// "2 links and an uplink failed"; empty: none did.
+std::string parts_text(const AcceptReport& report) {
+  const auto count = [&report](auto is_one) {
+    return std::ranges::count_if(report.findings.parts, [&](const Finding& finding) {
+      return finding.judgement.verdict == Verdict::fail && is_one(finding);
+    });
+  };
+  std::vector<std::string> words;
+  const auto add = [&words](std::ptrdiff_t number, const char* one, const char* many) {
+    if (number > 0) words.push_back(number == 1 ? one : fmt::format("{} {}", number, many));
+  };
+  add(count(is_of_link), "a link", "links");
+  add(count(is_of_leaf), "an uplink", "uplinks");
+  return words.empty() ? std::string() : fmt::format("{} failed", text::joined(words));
+}
+
+std::string pairs_text(const Findings& findings) {
+  if (findings.tested_pairs == findings.pairs) {
+    return fmt::format("every pair tested ({0} of {0}, both ways)", with_commas(findings.pairs));
+  }
+  return fmt::format("{} of {} pairs measured", with_commas(findings.tested_pairs), with_commas(findings.pairs));
+}
+
+}  // namespace
+
+std::string signed_percent(double log_ratio) {
+  const double percent = 100 * std::expm1(log_ratio);
+  return std::abs(percent) < 0.05 ? "0.0" : fmt::format("{:+.1f}", percent);
+}
+
+std::string with_commas(long long number) {
+  std::string digits = fmt::to_string(number);
+  for (std::ptrdiff_t at = std::ssize(digits) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+std::string sentence_of(const AcceptReport& report, const Finding& finding) {
+  if (finding.what == Class::split) return split_sentence(report, finding);
+  if (finding.what == Class::fleet) {
+    return fmt::format("all {} are {} {} the baseline; none differs from the others",
+                       text::counted(report.names.size(), "node"), share_text(finding.judgement),
+                       finding.judgement.middle < 0 ? "below" : "above");
+  }
+  if (finding.judgement.verdict != Verdict::fail && finding.what != Class::wrong) return open_sentence(report, finding);
+  if (is_of_leaf(finding)) return leaf_sentence(report, finding);
+  return is_of_link(finding) ? link_sentence(report, finding) : node_sentence(report, finding);
+}
+
+std::string verdict_sentence(const AcceptReport& report) {
+  const Findings& findings = report.findings;
+  const Conclusion conclusion = conclusion_of(report);
+  std::string text;
+  if (findings.is_interrupted) {
+    text = fmt::format("INCOMPLETE: {} of {} rounds. ", findings.rounds, findings.planned_rounds);
+  }
+  if (conclusion == Conclusion::passed) {
+    return fmt::format("{} passed, none failed, {}. Margin {:g} %; what is smaller was not looked for.",
+                       text::counted(report.names.size(), "node"), pairs_text(findings), 100 * report.limits.margin);
+  }
+  if (conclusion != Conclusion::interrupted) text += fmt::format("{}. ", to_string(conclusion));
+  int passed = 0;
+  for (int node = 0; node < std::ssize(report.names); ++node) passed += verdict_of(report, node) == Verdict::pass;
+  const std::string counts = counts_text(report);
+  if (findings.parts.size() == 1) {
+    text += fmt::format("{}. ", sentence_of(report, findings.parts.front()));
+    if (passed > 0) {
+      text += passed == std::ssize(report.names)
+                  ? fmt::format("All {} passed. ", text::counted(passed, "node"))
+                  : fmt::format("{} of {} passed. ", passed, text::counted(report.names.size(), "node"));
+    }
+  } else {
+    text += fmt::format("{} of {} passed", passed, text::counted(report.names.size(), "node"));
+    if (!counts.empty()) text += ", " + counts;
+    const std::string parts = parts_text(report);
+    text += parts.empty() ? ". " : fmt::format("; {}. ", parts);
+  }
+  std::string pairs = pairs_text(findings);
+  pairs.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(pairs.front())));
+  return fmt::format("{}{}.", text, pairs);
+}
+
+}  // namespace tutti::harness::accept

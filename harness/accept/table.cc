@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/accept/table.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <ctime>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "harness/accept/sentences.h"
+#include "harness/statistics/statistics.h"
+
+namespace tutti::harness::accept {
+namespace {
+
+constexpr std::size_t kMostSingly = 16;  // nodes that have a line each
+
+std::size_t width_of_names(const AcceptReport& report) {
+  std::size_t width = 4;
+  for (const std::string& name : report.names) width = std::max(width, name.size());
+  return width;
+}
+
+std::string percent_or_dash(const std::optional<double>& log_ratio) {
+  return log_ratio ? signed_percent(*log_ratio) : "-";
+}
+
+/// Latency is a time: what is slower by its logarithm takes longer.
+std::string latency_text(const NodeFigures& figures) {
+  return figures.latency ? signed_percent(-*figures.latency) : "-";
+}
+
+std::string verdict_text(const AcceptReport& report, int node) {
+  const Verdict verdict = verdict_of(report, node);
+  std::string text(to_string(verdict));
+  if (verdict == Verdict::fail) text += " " + reason_of(report, node);
+  return text;
+}
+
+std::string node_lines(const AcceptReport& report) {
+  const auto width = static_cast<int>(width_of_names(report));
+  std::string text = fmt::format("# {:<{}}  {:<12} {:>6} {:>6} {:>6} {:>8}  {:<{}}  {}\n", "node", width, "verdict",
+                                 "alone", "out", "in", "latency", "worst partner", width + 8, "leaf");
+  for (int node = 0; node < std::ssize(report.names); ++node) {
+    const auto at = static_cast<std::size_t>(node);
+    const NodeFigures none{};
+    const NodeFigures& figures = at < report.findings.nodes.size() ? report.findings.nodes[at] : none;
+    std::string worst = "-";
+    if (figures.worst && figures.worst_partner >= 0) {
+      worst = fmt::format("{:<{}} {:>6}", report.names.at(static_cast<std::size_t>(figures.worst_partner)), width,
+                          signed_percent(*figures.worst));
+    }
+    std::string line = fmt::format("  {:<{}}  {:<12} {:>6} {:>6} {:>6} {:>8}  {:<{}}  {}", report.names[at], width,
+                                   verdict_text(report, node), percent_or_dash(figures.alone),
+                                   percent_or_dash(figures.out), percent_or_dash(figures.in), latency_text(figures),
+                                   worst, width + 8, report.are_leaves_known ? leaf_name(report.leaves[at]) : "-");
+    if (!report.absences[at].empty()) line += "  " + report.absences[at];
+    text += line + "\n";
+  }
+  return text + "# percent of the fleet's median: alone, out and in are speeds, latency is a time\n";
+}
+
+std::string part_name(const AcceptReport& report, const Finding& finding) {
+  if (finding.first < 0) return "fleet";
+  if (is_of_leaf(finding)) return "uplink of " + leaf_name(finding.first);
+  const std::string& first = report.names.at(static_cast<std::size_t>(finding.first));
+  if (!is_of_link(finding)) return first;
+  const bool is_one_way = finding.what == Class::link_dir || finding.what == Class::wrong;
+  return fmt::format("{} {} {}", first, is_one_way ? "->" : "-",
+                     report.names.at(static_cast<std::size_t>(finding.second)));
+}
+
+std::string finding_lines(const AcceptReport& report) {
+  std::vector<std::string> names;
+  std::size_t width = 4;
+  for (const Finding& finding : report.findings.parts) {
+    names.push_back(part_name(report, finding));
+    width = std::max(width, names.back().size());
+  }
+  const auto columns = static_cast<int>(width);
+  std::string text = fmt::format("# {:<{}}  {:<20} {:>8}  {:<20} {:>5} {:>6}\n", "what", columns, "verdict", "by",
+                                 "interval", "tests", "visits");
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Finding& finding = report.findings.parts[i];
+    const Judgement& judgement = finding.judgement;
+    const bool has_speed = judgement.middle != 0;
+    const std::string interval =
+        judgement.low && judgement.high
+            ? fmt::format("{} .. {}", signed_percent(*judgement.low), signed_percent(*judgement.high))
+            : "-";
+    text +=
+        fmt::format("  {:<{}}  {:<20} {:>8}  {:<20} {:>5} {:>6}\n", names[i], columns,
+                    fmt::format("{} {}", to_string(judgement.verdict), to_string(finding.what)),
+                    has_speed ? signed_percent(judgement.middle) + " %" : "-", interval, finding.tests, finding.visits);
+  }
+  for (int node = 0; node < std::ssize(report.names); ++node) {
+    const auto at = static_cast<std::size_t>(node);
+    if (report.absences[at].empty()) continue;
+    text +=
+        fmt::format("  {:<{}}  {:<20} {}\n", report.names[at], columns, to_string(Verdict::error), report.absences[at]);
+  }
+  return text;
+}
+
+std::string median_text(const std::vector<double>& log_ratios) {
+  return log_ratios.empty() ? "-" : signed_percent(median_of(log_ratios));
+}
+
+std::string leaf_lines(const AcceptReport& report) {
+  if (report.leaves.empty()) return {};
+  const int leaves = *std::ranges::max_element(report.leaves) + 1;
+  std::string text = fmt::format("# {:<8} {:>5} {:>7} {:>10} {:>9}\n", "leaf", "nodes", "passed", "median out", "in");
+  for (int leaf = 0; leaf < leaves; ++leaf) {
+    int nodes = 0, passed = 0;
+    std::vector<double> out, in;
+    for (int node = 0; node < std::ssize(report.names); ++node) {
+      const auto at = static_cast<std::size_t>(node);
+      if (report.leaves[at] != leaf) continue;
+      ++nodes;
+      passed += verdict_of(report, node) == Verdict::pass;
+      if (at >= report.findings.nodes.size()) continue;
+      const NodeFigures& figures = report.findings.nodes[at];
+      if (figures.out) out.push_back(*figures.out);
+      if (figures.in) in.push_back(*figures.in);
+    }
+    text += fmt::format("  {:<8} {:>5} {:>7} {:>10} {:>9}\n", report.are_leaves_known ? leaf_name(leaf) : "all", nodes,
+                        passed, median_text(out), median_text(in));
+  }
+  return text;
+}
+
+std::string speed_text(double log_speed) {
+  const double speed = std::exp(log_speed);
+  constexpr std::array kUnits{"B/s", "kB/s", "MB/s", "GB/s", "TB/s"};
+  std::size_t unit = 0;
+  double shown = speed;
+  while (shown >= 1000 && unit + 1 < kUnits.size()) {
+    shown /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.4g} {}", shown, kUnits.at(unit));
+}
+
+std::string time_text(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.3g} us", 1e6 * seconds);
+  return seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} s", seconds);
+}
+
+std::string local_minute(std::int64_t seconds) {
+  const std::time_t time = seconds;
+  std::tm local{};
+  ::localtime_r(&time, &local);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M", &local)};
+}
+
+std::string fleet_line(const AcceptReport& report) {
+  const Findings& findings = report.findings;
+  std::vector<std::string> words;
+  const bool has_far = report.are_leaves_known && std::isfinite(findings.level_far) && findings.level_far != 0;
+  const bool has_near = std::isfinite(findings.level_near) && findings.level_near != 0;
+  if (has_near) words.push_back(speed_text(findings.level_near) + (has_far ? " within a leaf" : " a pair"));
+  if (has_far) words.push_back(speed_text(findings.level_far) + " between leaves");
+  if (std::isfinite(findings.level_latency) && findings.level_latency != 0) {
+    words.push_back(time_text(std::exp(-findings.level_latency)));
+  }
+  if (words.empty()) return {};
+  return fmt::format(
+      "# fleet: {}; spread of nodes {:.1f} %, of repeats {:.1f} %. {}\n", fmt::join(words, ", "),
+      100 * findings.spread_of_nodes, 100 * findings.spread_of_repeats,
+      report.is_pretended
+          ? std::string("A pretended cluster: nothing was measured")
+          : fmt::format("Valid until {} ({} h)", local_minute(report.ended_s + std::int64_t{3600} * report.valid_hours),
+                        report.valid_hours));
+}
+
+}  // namespace
+
+std::string accept_table(const AcceptReport& report) {
+  std::string text = fmt::format("# tutti accept: {}\n", verdict_sentence(report));
+  const bool is_short = report.names.size() <= kMostSingly;
+  if (is_short) text += node_lines(report);
+  if (!is_short && (!report.findings.parts.empty() || conclusion_of(report) == Conclusion::untested)) {
+    text += finding_lines(report);
+  }
+  if (!is_short) text += leaf_lines(report);
+  if (report.findings.parts.size() > 1) {
+    for (const Finding& finding : report.findings.parts) {
+      text += fmt::format("# {}: {}\n", to_string(finding.judgement.verdict), sentence_of(report, finding));
+    }
+  }
+  if (!report.are_leaves_known) text += "# Leaves are not known, so uplinks are UNTESTED: --leaves 16, or a file\n";
+  for (const StageReport& stage : report.stages) {
+    if (!stage.left_out.empty()) text += fmt::format("# stage {} is left out: {}\n", stage.name, stage.left_out);
+  }
+  return text + fleet_line(report);
+}
+
+}  // namespace tutti::harness::accept

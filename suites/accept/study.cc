@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prints a table of trials: `accept_study [KINDS [NODES [SHARES [NOISE [CLUSTERS [SEED]]]]]]`, lists with commas.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "harness/cases/lists.h"
+#include "suites/accept/trials.h"
+
+namespace {
+
+using namespace tutti;
+
+std::vector<std::string> words_of(const char* text) {
+  std::vector<std::string> words;
+  for (const std::string_view word : harness::split(text, ',')) words.emplace_back(word);
+  return words;
+}
+
+harness::accept::Noise noise_named(const std::string& name) {
+  for (const auto& [known, noise] : harness::accept::noises()) {
+    if (known == name) return noise;
+  }
+  if (name == "broad") return {.measurement = 0.03, .nodes = 0.02};
+  fmt::print(stderr, "accept_study: no noise '{}'\n", name);
+  std::exit(2);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto argument = [&](int at, const char* usual) { return argc > at ? argv[at] : usual; };
+  std::vector<std::string> kinds = words_of(argument(1, "all"));
+  if (kinds.front() == "all") {
+    kinds.clear();
+    for (const std::string_view kind : suites::trial_kinds()) kinds.emplace_back(kind);
+  }
+  const int clusters = std::atoi(argument(5, "50"));
+  const auto seed = static_cast<std::uint64_t>(std::atoll(argument(6, "1000")));
+  for (const std::string& noise : words_of(argument(4, "typical"))) {
+    fmt::print("# {}\n", noise);
+    for (const std::string& nodes : words_of(argument(2, "16"))) {
+      for (const std::string& kind : kinds) {
+        for (const std::string& share : words_of(argument(3, "10"))) {
+          suites::TrialCell cell{
+              .kind = kind, .nodes = std::atoi(nodes.c_str()), .share = std::atof(share.c_str()) / 100};
+          cell.leaf_size = cell.nodes < 12 ? cell.nodes : cell.nodes < 64 ? cell.nodes / 4 : 16;
+          const bool has_uplinks = cell.nodes / cell.leaf_size >= 3;
+          if (kind.starts_with("uplink") && !has_uplinks) continue;
+          const bool is_mixed_noise = noise == "broad";
+          cell.noise = noise_named(noise);
+          cell.are_multiples_drawn = is_mixed_noise;
+          cell.faults = 3;
+          const auto counts = suites::try_clusters(cell, clusters, seed);
+          fmt::print("{}\n", suites::line_of(cell, counts));
+          if (!counts.example.empty()) fmt::print("    {}\n", counts.example);
+          std::fflush(stdout);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often an acceptance is right on clusters that are drawn. The night has larger tables.
+#include "suites/accept/trials.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace tutti::suites {
+namespace {
+
+TEST(AcceptTrials, AThousandHealthyClustersHaveAtMostFiveAlarms) {
+  int alarms = 0;
+  std::string example;
+  for (const int nodes : {8, 16}) {
+    const TrialCounts counts = try_clusters({.kind = "none", .nodes = nodes, .leaf_size = 4}, 500, 90'000);
+    alarms += counts.alarms;
+    if (example.empty()) example = counts.example;
+  }
+  EXPECT_LE(alarms, 5) << example;
+}
+
+class AcceptTrialsOf : public ::testing::TestWithParam<std::string_view> {};
+
+TEST_P(AcceptTrialsOf, FindTheFaultAndItsClass) {
+  TrialCell cell{.kind = GetParam()};
+  if (cell.kind == "too-fast") cell.share = 0.2;  // 10 % is the limit of what is too fast
+  const TrialCounts counts = try_clusters(cell, 50, 70'000);
+  EXPECT_GE(counts.f1(), 0.95) << counts.example;
+  EXPECT_GE(counts.class_share(), 0.95) << counts.example;
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, AcceptTrialsOf, ::testing::ValuesIn(trial_kinds()), [](const auto& one) {
+  std::string name(one.param);
+  std::erase(name, '-');
+  return name;
+});
+
+TEST(AcceptTrials, NoiseOfANodeIsNoFault) {
+  TrialCell cell{.kind = "none"};
+  cell.noise.measurement = 0.015;
+  cell.are_multiples_drawn = true;
+  const TrialCounts counts = try_clusters(cell, 300, 50'000);
+  EXPECT_LE(counts.alarms, 1) << counts.example;
+}
+
+}  // namespace
+}  // namespace tutti::suites

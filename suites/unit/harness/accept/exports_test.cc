@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/accept/exports.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "harness/accept/table.h"
+#include "suites/unit/harness/accept/reports.h"
+
+namespace tutti::harness::accept {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+AcceptReport with_a_slow_node() {
+  AcceptReport report = healthy(4);
+  add(report, {.what = Class::nic_out, .first = 1, .judgement = slow()});
+  report.absences[3] = "ssh exit 255\n\"Permission denied\"\x1b[1m";
+  return report;
+}
+
+TEST(AcceptExports, TheHostsFileHasThoseThatPassed) {
+  EXPECT_EQ(hosts_file(healthy(2)).substr(hosts_file(healthy(2)).find('\n') + 1), "node1\nnode2\n");
+  const std::string text = hosts_file(with_a_slow_node());
+  EXPECT_THAT(text,
+              HasSubstr("\nnode1\nnode3\n# node2  FAIL nic-out -10.0% (-11.0..-9.0)\n# node4  ERROR ssh exit 255 "));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
+TEST(AcceptExports, SlurmGetsAnOptionAndCommandsInComments) {
+  EXPECT_EQ(slurm_file(healthy(2), ""), "# no node is to be excluded\n");
+  const std::string text = slurm_file(with_a_slow_node(), "accept.html");
+  EXPECT_THAT(text, ::testing::StartsWith("--exclude=node2\n# "));
+  EXPECT_THAT(text, HasSubstr("# scontrol update NodeName=node2 State=DRAIN "
+                              "Reason=\"tutti:nic-out -10.0% (-11.0..-9.0) 2023-11-14T22:23Z accept.html\"\n"));
+  for (std::size_t begin = text.find('\n') + 1; begin < text.size(); begin = text.find('\n', begin) + 1) {
+    EXPECT_EQ(text[begin], '#') << "nothing but the option is no comment: " << text.substr(begin);
+  }
+}
+
+TEST(AcceptExports, JunitHasACaseForEachNodeAndPart) {
+  AcceptReport report = with_a_slow_node();
+  add(report, {.what = Class::link, .first = 0, .second = 2, .judgement = slow()});
+  const std::string text = accept_junit(report);
+  EXPECT_THAT(text, HasSubstr(R"(tests="5" failures="2" errors="1" skipped="0")"));
+  EXPECT_THAT(text, HasSubstr(R"(<testcase classname="tutti.accept.node" name="node2">)"));
+  EXPECT_THAT(text, HasSubstr(R"(<failure message="node2 sends 10.0 % (9.0 to 11.0) slower)"));
+  EXPECT_THAT(text, HasSubstr(R"(<error message="ssh exit 255)"));
+  EXPECT_THAT(text, HasSubstr(R"(<testcase classname="tutti.accept.link" name="node1, node3">)"));
+}
+
+TEST(AcceptExports, PrometheusHasAVerdictForEachNode) {
+  const std::string text = accept_prometheus(with_a_slow_node());
+  EXPECT_THAT(text, HasSubstr("tutti_accept_verdict{node=\"node1\",class=\"\",verdict=\"PASS\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("tutti_accept_verdict{node=\"node2\",class=\"nic-out\",verdict=\"FAIL\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("tutti_accept_of_fleet_ratio{node=\"node1\",direction=\"out\"} 1.002"));
+}
+
+TEST(AcceptExports, JsonHasTheSentenceAndNumbers) {
+  const auto document = nlohmann::json::parse(accept_json(with_a_slow_node()));
+  EXPECT_EQ(document.at("verdict"), "FAIL");
+  EXPECT_EQ(document.at("findings").at(0).at("class"), "nic-out");
+  EXPECT_NEAR(document.at("findings").at(0).at("of_fleet").get<double>(), -0.1, 1e-12);
+  EXPECT_EQ(document.at("nodes").at(3).at("verdict"), "ERROR");
+  EXPECT_NEAR(document.at("fleet").at("near_bytes_per_second").get<double>(), 11.6e9, 1);
+}
+
+TEST(AcceptTable, HasALineForEachNodeOfAFew) {
+  const std::string text = accept_table(with_a_slow_node());
+  EXPECT_THAT(text, ::testing::StartsWith("# tutti accept: FAIL. node2 sends 10.0 %"));
+  EXPECT_THAT(text, HasSubstr("\n  node1  PASS              -   +0.2   -0.1        -  node2   -1.0   A\n"));
+  EXPECT_THAT(text, HasSubstr("\n  node2  FAIL nic-out "));
+  EXPECT_THAT(text, HasSubstr("\n# fleet: 11.6 GB/s within a leaf, 10.5 GB/s between leaves, 2.3 us; spread of nodes "
+                              "0.8 %, of repeats 1.9 %. Valid until "));
+}
+
+TEST(AcceptTable, FoldsManyNodes) {
+  AcceptReport report = healthy(64);
+  EXPECT_THAT(accept_table(report), Not(HasSubstr("node17")));
+  add(report, {.what = Class::nic_out, .first = 16, .judgement = slow(), .tests = 24, .visits = 2});
+  add(report, {.what = Class::link, .first = 21, .second = 39, .judgement = slow(), .tests = 32, .visits = 2});
+  const std::string text = accept_table(report);
+  EXPECT_THAT(text,
+              HasSubstr("\n  node17           FAIL nic-out          -10.0 %  -11.0 .. -9.0           24      2\n"));
+  EXPECT_THAT(text, HasSubstr("\n  node22 - node40  FAIL link "));
+  EXPECT_THAT(text, HasSubstr("\n  A           32      31       +0.2      -0.1\n"));
+}
+
+}  // namespace
+}  // namespace tutti::harness::accept
