@@ -31,6 +31,7 @@
 #include "harness/text/streams.h"
 #include "impl/types/names.h"
 #include "impl/types/number.h"
+#include "src/accept_crew.h"
 #include "src/options.h"
 #include "src/program.h"
 #include "src/progress.h"
@@ -108,10 +109,29 @@ Result<std::vector<int>> leaves_of(const std::string& text, const std::vector<st
   return error(leaves.status().code(), "'{}': {}", shown(text), leaves.status().message());
 }
 
+/// The crew on the leaves that --leaves says, if it does.
+Result<OwnedCrew> on_leaves(OwnedCrew owned, const AcceptRequest& request) {
+  if (request.leaves.empty()) return owned;
+  std::vector<std::string> names;
+  for (int node = 0; node < owned.crew->nodes(); ++node) names.push_back(owned.crew->name_of(node));
+  TUTTI_ASSIGN_OR_RETURN(std::vector<int> leaves, of_flag("--leaves", leaves_of(request.leaves, names)));
+  owned.crew = std::make_unique<OnLeaves>(std::move(owned.crew), std::move(leaves));
+  owned.are_leaves_known = true;
+  return owned;
+}
+
 Result<OwnedCrew> crew_of(const AcceptRequest& request) {
   OwnedCrew owned;
-  if (request.pretend.empty()) {
+  const bool has_hosts = !request.places.conditions.topology.hosts.empty();
+  if (request.pretend.empty() && !has_hosts) {
     return error(Code::invalid_argument, "`tutti accept` needs --hosts LIST, or --pretend FILE for a trial");
+  }
+  if (has_hosts) {
+    if (!request.pretend.empty()) {
+      return error(Code::invalid_argument, "--pretend: with --hosts the cluster is a real one; leave one of them out");
+    }
+    TUTTI_ASSIGN_OR_RETURN(owned.crew, HostsCrew::start(request.places));
+    return on_leaves(std::move(owned), request);
   }
   TUTTI_ASSIGN_OR_RETURN(const std::string text,
                          of_flag("--pretend", harness::read_file(request.pretend, harness::kMostInSuite)));
@@ -121,13 +141,7 @@ Result<OwnedCrew> crew_of(const AcceptRequest& request) {
   }
   owned.crew = std::make_unique<accept::PretendedCrew>(std::move(cluster).value());
   owned.is_pretended = owned.are_leaves_known = true;
-  if (request.leaves.empty()) return owned;
-  std::vector<std::string> names;
-  for (int node = 0; node < owned.crew->nodes(); ++node) names.push_back(owned.crew->name_of(node));
-  TUTTI_ASSIGN_OR_RETURN(std::vector<int> leaves, of_flag("--leaves", leaves_of(request.leaves, names)));
-  owned.crew = std::make_unique<OnLeaves>(std::move(owned.crew), std::move(leaves));
-  owned.are_leaves_known = true;
-  return owned;
+  return on_leaves(std::move(owned), request);
 }
 
 Result<std::vector<std::string>> stages_of(const std::string& text) {

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/accept_crew.h"
+
+#include <algorithm>
+#include <cmath>
+#include <list>
+#include <optional>
+#include <poll.h>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "harness/doctor/host_visits.h"
+#include "harness/hosts/placed_job.h"
+#include "harness/measure/memory.h"
+#include "harness/process/spawn.h"
+#include "harness/record/row_json.h"
+#include "harness/statistics/statistics.h"
+#include "src/jobs.h"
+#include "src/request.h"
+#include "src/session_messages.h"
+#include "src/transports.h"
+#include "src/usage.h"
+
+namespace tutti::program {
+namespace {
+
+namespace accept = harness::accept;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kSamples = 8;
+constexpr int kRanksAlone = 2;
+constexpr auto kLeastDeadline = 5s;
+constexpr double kDeadlineTimes = 5;  // the median of the jobs before
+constexpr auto kPause = 10s;
+
+/// The cell of a test on `ranks` ranks; `auto` chooses the algorithm.
+std::string case_text(const accept::Test& test, int ranks) {
+  const char* form = "";
+  switch (test.measure) {
+    case accept::Measure::bandwidth:
+    case accept::Measure::back:
+      form = "bandwidth/tutti.auto/tcp/float/none/P{}.processes/none/{}B.window8/out/private/isolated";
+      break;
+    case accept::Measure::latency:
+      form = "pingpong/tutti.auto/tcp/float/none/P{}.processes/none/{}B/out/private/isolated";
+      break;
+    case accept::Measure::ring:
+      form = "sendrecv/tutti.auto/tcp/float/none/P{}.processes/none/{}B/out/private/isolated";
+      break;
+    case accept::Measure::alone:
+      form = "all_reduce/tutti.auto/tcp/float/sum/P{}.processes/none/{}B/out/private/isolated";
+      break;
+  }
+  return fmt::format(fmt::runtime(form), ranks, test.bytes);
+}
+
+accept::Outcome outcome_of(const harness::Row& row, const accept::Test& test) {
+  if (row.verdict == harness::Verdict::wrong) return {.ending = accept::Ending::wrong, .detail = row.reason};
+  if (row.verdict != harness::Verdict::ok || !row.time_median || *row.time_median <= 0) {
+    return {.ending = accept::Ending::failed, .detail = row.reason.empty() ? "nothing was measured" : row.reason};
+  }
+  constexpr double kPerSecond = 1e6;  // a time is in us
+  if (test.measure == accept::Measure::latency) return {.log_speed = std::log(2 * kPerSecond / *row.time_median)};
+  constexpr double kGigabytes = 1e9;
+  const double speed =
+      row.busbw ? *row.busbw * kGigabytes : static_cast<double>(row.bytes) * kPerSecond / *row.time_median;
+  return {.log_speed = std::log(speed)};
+}
+
+accept::Ending ending_of(const harness::Outcome& outcome) {
+  switch (outcome.how) {
+    case harness::Ending::interrupted:
+      return accept::Ending::interrupted;
+    case harness::Ending::hung:
+    case harness::Ending::stopped:
+    case harness::Ending::never_connected:
+      return accept::Ending::hung;
+    default:
+      return accept::Ending::failed;
+  }
+}
+
+/// Keeps the rows of one group.
+class GroupMessages final : public SessionMessages {
+ public:
+  explicit GroupMessages(const harness::SessionSpec& spec)
+      : SessionMessages(spec, {{"cell", [this](std::string_view text) { take(text); }}}) {}
+  std::vector<harness::Row> rows;
+
+ private:
+  void take(std::string_view line) {
+    auto row = harness::row_from_json(line.substr(0, line.find('\n')));
+    note(row.status());
+    if (row.is_ok()) rows.push_back(std::move(row).value());
+  }
+};
+
+/// One group while it plays.
+struct PlayingGroup {
+  std::size_t index = 0;           ///< among the groups of the play
+  std::vector<std::size_t> tests;  ///< of the play
+  harness::SessionSpec spec;
+  std::optional<GroupMessages> messages;
+};
+
+Result<harness::SessionSpec> spec_of(const Settings& settings, std::vector<NamedHost> hosts,
+                                     const std::vector<accept::Test>& tests, std::chrono::nanoseconds timeout) {
+  harness::SessionSpec spec = session_of(settings);
+  spec.task = harness::MeasureTask{};
+  spec.timeout = timeout;
+  spec.conditions.sync = harness::Synchronisation::dissemination;
+  spec.conditions.has_limit = false;
+  spec.conditions.iterations = kSamples;
+  spec.ranks = 0;
+  for (const NamedHost& host : hosts) spec.ranks += host.slots;
+  spec.conditions.topology.hosts = std::move(hosts);
+  harness::Topologies topologies(spec.conditions, transport_directories());
+  std::vector<std::vector<harness::Case>> cells;
+  for (const accept::Test& test : tests) {
+    TUTTI_ASSIGN_OR_RETURN(harness::Case one, harness::parse_case_id(case_text(test, spec.ranks)));
+    cells.push_back({std::move(one)});
+  }
+  TUTTI_ASSIGN_OR_RETURN(spec.cells, resolved(cells, topologies));
+  TUTTI_ASSIGN_OR_RETURN(const harness::Topology* const topology, topologies.of(spec.cells.front().front()));
+  set_transport(topology->asked.transport, spec);
+  spec.heap_bytes = harness::heap_bytes_for(spec.cells, spec.conditions.cache, harness::memory_for(spec, *topology),
+                                            harness::most_for_limits(spec));
+  return spec;
+}
+
+}  // namespace
+
+HostsCrew::HostsCrew(const Settings& places) : places_(places), hosts_(places.conditions.topology.hosts) {
+  absences_.resize(hosts_.size());
+}
+
+Result<std::unique_ptr<HostsCrew>> HostsCrew::start(const Settings& places) {
+  std::unique_ptr<HostsCrew> crew(new HostsCrew(places));
+  harness::VisitRequest request{.hosts = {},
+                                .agent = places.reach.agent,
+                                .interface = places.reach.interface,
+                                .program = {harness::resolve_program("/proc/self/exe"), "doctor", "--answer"}};
+  for (const NamedHost& host : crew->hosts_) request.hosts.push_back(host.name);
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<harness::Visit> visits, visit_hosts(request));
+  const std::string build = build_text();
+  for (std::size_t node = 0; node < visits.size(); ++node) {
+    const harness::Visit& visit = visits[node];
+    if (!visit.failure.is_ok()) {
+      crew->absences_[node] = visit.failure.message();
+    } else if (visit.look.build != build) {
+      crew->absences_[node] = fmt::format("its build is '{}', and this one is '{}'", visit.look.build, build);
+    }
+  }
+  return crew;
+}
+
+void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::vector<accept::Test>& tests,
+                          bool is_back, std::vector<std::vector<accept::Outcome>>& outcomes) {
+  const auto deadline = [this]() -> std::chrono::nanoseconds {
+    if (seconds_.empty()) return places_.sweep.timeout;
+    const std::chrono::duration<double> usual(kDeadlineTimes * harness::median_of(seconds_));
+    return std::clamp<std::chrono::nanoseconds>(std::chrono::duration_cast<std::chrono::nanoseconds>(usual),
+                                                kLeastDeadline, places_.sweep.timeout);
+  }();
+  std::list<PlayingGroup> playing;
+  std::vector<harness::PlacedJob> jobs;
+  std::vector<harness::Listener*> listeners;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    PlayingGroup group{.index = i};
+    std::vector<accept::Test> own;
+    for (std::size_t j = 0; j < tests.size(); ++j) {
+      if ((tests[j].measure == accept::Measure::back) != is_back) continue;
+      group.tests.push_back(j);
+      own.push_back(tests[j]);
+    }
+    const bool has_failed = std::ranges::any_of(outcomes[i], [](const accept::Outcome& one) {
+      return one.ending == accept::Ending::hung || one.ending == accept::Ending::failed;
+    });
+    if (own.empty() || has_failed) continue;
+    const bool is_alone = own.front().measure == accept::Measure::alone;
+    std::vector<NamedHost> hosts;
+    for (const int node : groups[i]) {
+      hosts.push_back({.name = hosts_.at(static_cast<std::size_t>(node)).name, .slots = is_alone ? kRanksAlone : 1});
+    }
+    if (is_back) std::ranges::reverse(hosts);
+    auto spec = spec_of(places_, std::move(hosts), own, deadline);
+    auto topology = spec.is_ok() ? topology_of(spec.value()) : Result<harness::Topology>(spec.status());
+    if (!topology.is_ok()) {
+      for (const std::size_t test : group.tests) {
+        outcomes[i][test] = {.ending = accept::Ending::failed, .detail = std::string(topology.status().message())};
+      }
+      continue;
+    }
+    PlayingGroup& kept = playing.emplace_back(std::move(group));
+    kept.spec = std::move(spec).value();
+    kept.messages.emplace(kept.spec);
+    jobs.push_back(job_of(kept.spec, topology.value(), {}, places_.reach));
+    listeners.push_back(&*kept.messages);
+  }
+  const auto begin = Clock::now();
+  const auto ended = launch_all_placed(jobs, listeners);
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  bool is_well = !ended.empty();
+  auto group = playing.begin();
+  for (std::size_t i = 0; i < ended.size(); ++i, ++group) {
+    const auto& rows = group->messages->rows;
+    for (std::size_t j = 0; j < group->tests.size(); ++j) {
+      accept::Outcome& outcome = outcomes[group->index][group->tests[j]];
+      if (j < rows.size()) {
+        outcome = outcome_of(rows[j], tests[group->tests[j]]);
+      } else if (!ended[i].is_ok()) {
+        outcome = {.ending = accept::Ending::failed, .detail = std::string(ended[i].status().message())};
+      } else if (ended[i].value().ok) {
+        outcome = {.ending = accept::Ending::failed, .detail = "the ranks said nothing of it"};
+      } else {
+        const std::string_view message = ended[i].value().failure.message();
+        outcome = {.ending = ending_of(ended[i].value()), .detail = std::string(message.substr(0, message.find('\n')))};
+      }
+      outcome.seconds = seconds / static_cast<double>(group->tests.size());
+      is_well &= outcome.ending == accept::Ending::measured;
+    }
+  }
+  if (is_well) seconds_.push_back(seconds);
+}
+
+std::vector<std::vector<accept::Outcome>> HostsCrew::play(const std::vector<accept::Group>& groups,
+                                                          const std::vector<accept::Test>& tests) {
+  std::vector<std::vector<accept::Outcome>> outcomes(groups.size(), std::vector<accept::Outcome>(tests.size()));
+  play_part(groups, tests, false, outcomes);
+  play_part(groups, tests, true, outcomes);
+  for (std::vector<accept::Outcome>& of_group : outcomes) {
+    const auto failed = std::ranges::find_if(of_group, [](const accept::Outcome& one) {
+      return one.ending == accept::Ending::hung || one.ending == accept::Ending::failed;
+    });
+    if (failed == of_group.end()) continue;
+    // What was not begun ended as the one that failed.
+    const accept::Outcome same = *failed;
+    for (std::size_t j = 0; j < tests.size(); ++j) {
+      const bool is_of_back = tests[j].measure == accept::Measure::back;
+      const bool was_left_out =
+          is_of_back && of_group[j].ending == accept::Ending::measured && of_group[j].log_speed == 0;
+      if (was_left_out) of_group[j] = same;
+    }
+  }
+  return outcomes;
+}
+
+void HostsCrew::pause() {
+  pollfd one{.fd = interrupts_.descriptor(), .events = POLLIN, .revents = 0};
+  ::poll(&one, 1, static_cast<int>(std::chrono::milliseconds(kPause).count()));
+}
+
+}  // namespace tutti::program
