@@ -5,15 +5,13 @@
 #include <cmath>
 #include <list>
 #include <optional>
-#include <poll.h>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "harness/doctor/host_visits.h"
+#include "harness/hosts/crew.h"
 #include "harness/hosts/placed_job.h"
 #include "harness/measure/memory.h"
-#include "harness/process/spawn.h"
 #include "harness/record/row_json.h"
 #include "harness/statistics/statistics.h"
 #include "src/jobs.h"
@@ -130,43 +128,46 @@ Result<harness::SessionSpec> spec_of(const Settings& settings, std::vector<Named
   return spec;
 }
 
-}  // namespace
-
-HostsCrew::HostsCrew(const Settings& places) : places_(places), hosts_(places.conditions.topology.hosts) {
-  absences_.resize(hosts_.size());
+/// The job over these nodes of the crew.
+harness::CrewGroup crew_group_of(const harness::PlacedJob& job, const std::vector<int>& nodes) {
+  harness::CrewGroup group{.job = job, .members = {}};
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const harness::JobHost& host = job.across->hosts[i];
+    group.members.push_back({.host = nodes[i], .ranks = host.ranks, .domain_bytes = host.domain_bytes});
+  }
+  return group;
 }
+
+}  // namespace
 
 Result<std::unique_ptr<HostsCrew>> HostsCrew::start(const Settings& places) {
   std::unique_ptr<HostsCrew> crew(new HostsCrew(places));
-  harness::VisitRequest request{.hosts = {},
-                                .agent = places.reach.agent,
-                                .interface = places.reach.interface,
-                                .program = {harness::resolve_program("/proc/self/exe"), "doctor", "--answer"}};
+  harness::HostsRequest request{
+      .hosts = {}, .agent = places.reach.agent, .interface = places.reach.interface, .build = build_text()};
   for (const NamedHost& host : crew->hosts_) request.hosts.push_back(host.name);
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<harness::Visit> visits, visit_hosts(request));
-  const std::string build = build_text();
-  for (std::size_t node = 0; node < visits.size(); ++node) {
-    const harness::Visit& visit = visits[node];
-    if (!visit.failure.is_ok()) {
-      crew->absences_[node] = visit.failure.message();
-    } else if (visit.look.build != build) {
-      crew->absences_[node] = fmt::format("its build is '{}', and this one is '{}'", visit.look.build, build);
-    }
-  }
+  TUTTI_RETURN_IF_ERROR(crew->crew_.start(std::move(request),
+                                          std::chrono::duration_cast<std::chrono::milliseconds>(places.sweep.timeout)));
   return crew;
+}
+
+std::string HostsCrew::absence_of(int node) const {
+  const auto loss = crew_.loss(node);
+  return loss ? std::string(loss->message()) : "";
+}
+
+std::chrono::milliseconds HostsCrew::deadline() const {
+  const auto most = std::chrono::duration_cast<std::chrono::milliseconds>(places_.sweep.timeout);
+  if (seconds_.empty()) return most;
+  const std::chrono::duration<double> usual(kDeadlineTimes * harness::median_of(seconds_));
+  return std::clamp<std::chrono::milliseconds>(std::chrono::ceil<std::chrono::milliseconds>(usual), kLeastDeadline,
+                                               std::max<std::chrono::milliseconds>(kLeastDeadline, most));
 }
 
 void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::vector<accept::Test>& tests,
                           bool is_back, std::vector<std::vector<accept::Outcome>>& outcomes) {
-  const auto deadline = [this]() -> std::chrono::nanoseconds {
-    if (seconds_.empty()) return places_.sweep.timeout;
-    const std::chrono::duration<double> usual(kDeadlineTimes * harness::median_of(seconds_));
-    return std::clamp<std::chrono::nanoseconds>(std::chrono::duration_cast<std::chrono::nanoseconds>(usual),
-                                                kLeastDeadline, places_.sweep.timeout);
-  }();
+  const std::chrono::milliseconds most = deadline();
   std::list<PlayingGroup> playing;
-  std::vector<harness::PlacedJob> jobs;
-  std::vector<harness::Listener*> listeners;
+  std::vector<harness::CrewGroup> jobs;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     PlayingGroup group{.index = i};
     std::vector<accept::Test> own;
@@ -185,7 +186,7 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
       hosts.push_back({.name = hosts_.at(static_cast<std::size_t>(node)).name, .slots = is_alone ? kRanksAlone : 1});
     }
     if (is_back) std::ranges::reverse(hosts);
-    auto spec = spec_of(places_, std::move(hosts), own, deadline);
+    auto spec = spec_of(places_, std::move(hosts), own, most);
     auto topology = spec.is_ok() ? topology_of(spec.value()) : Result<harness::Topology>(spec.status());
     if (!topology.is_ok()) {
       for (const std::size_t test : group.tests) {
@@ -196,11 +197,14 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
     PlayingGroup& kept = playing.emplace_back(std::move(group));
     kept.spec = std::move(spec).value();
     kept.messages.emplace(kept.spec);
-    jobs.push_back(job_of(kept.spec, topology.value(), {}, places_.reach));
-    listeners.push_back(&*kept.messages);
+    std::vector<int> nodes = groups[i];
+    if (is_back) std::ranges::reverse(nodes);
+    jobs.push_back(crew_group_of(job_of(kept.spec, topology.value(), {}, places_.reach), nodes));
+    jobs.back().deadline = most;
+    jobs.back().listener = &*kept.messages;
   }
   const auto begin = Clock::now();
-  const auto ended = launch_all_placed(jobs, listeners);
+  const std::vector<harness::Outcome> ended = crew_.run(jobs);
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   bool is_well = !ended.empty();
   auto group = playing.begin();
@@ -210,13 +214,11 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
       accept::Outcome& outcome = outcomes[group->index][group->tests[j]];
       if (j < rows.size()) {
         outcome = outcome_of(rows[j], tests[group->tests[j]]);
-      } else if (!ended[i].is_ok()) {
-        outcome = {.ending = accept::Ending::failed, .detail = std::string(ended[i].status().message())};
-      } else if (ended[i].value().ok) {
+      } else if (ended[i].ok) {
         outcome = {.ending = accept::Ending::failed, .detail = "the ranks said nothing of it"};
       } else {
-        const std::string_view message = ended[i].value().failure.message();
-        outcome = {.ending = ending_of(ended[i].value()), .detail = std::string(message.substr(0, message.find('\n')))};
+        const std::string_view message = ended[i].failure.message();
+        outcome = {.ending = ending_of(ended[i]), .detail = std::string(message.substr(0, message.find('\n')))};
       }
       outcome.seconds = seconds / static_cast<double>(group->tests.size());
       is_well &= outcome.ending == accept::Ending::measured;
@@ -247,9 +249,6 @@ std::vector<std::vector<accept::Outcome>> HostsCrew::play(const std::vector<acce
   return outcomes;
 }
 
-void HostsCrew::pause() {
-  pollfd one{.fd = interrupts_.descriptor(), .events = POLLIN, .revents = 0};
-  ::poll(&one, 1, static_cast<int>(std::chrono::milliseconds(kPause).count()));
-}
+void HostsCrew::pause() { crew_.rest(kPause); }
 
 }  // namespace tutti::program

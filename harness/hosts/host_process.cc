@@ -24,6 +24,7 @@
 #include "impl/bootstrap/meeting.h"
 #include "impl/tcp/greeting.h"
 #include "impl/tcp/interface.h"
+#include "impl/tcp/secret.h"
 #include "impl/tcp/socket.h"
 #include "impl/types/names.h"
 
@@ -91,11 +92,19 @@ Result<ToLauncher> connect_to_launcher(const Invitation& invitation) {
   return error(Code::unavailable, "the launcher does not answer at {}", invitation.address);
 }
 
+/// What a host process has for all its groups.
+struct HostPlace {
+  tcp::Secret key;
+  std::string interface;
+  std::string control;  ///< see Invitation
+  int control_socket = -1;
+};
+
 /// The connection to the launcher, and the groups of ranks that it asks for.
 class HostProcess {
  public:
-  /// `place` is of the group. `on_lost_launcher`: empty if the invitation, and the launcher's end, come over stdin.
-  HostProcess(FrameStream stream, WorkPlace place, const OnLostLauncher& on_lost_launcher, const Standings& standings)
+  /// `on_lost_launcher`: empty if the invitation, and the launcher's end, come over stdin.
+  HostProcess(FrameStream stream, HostPlace place, const OnLostLauncher& on_lost_launcher, const Standings& standings)
       : stream_(std::move(stream)),
         place_(std::move(place)),
         on_lost_launcher_(on_lost_launcher),
@@ -113,14 +122,18 @@ class HostProcess {
       stream_.go_on();
       take_orders();
       for (auto& [group, work] : works_) work.step();
+      say_alive();
       if (!is_to_end_) why = check();
     }
     return conclude(why);
   }
 
  private:
-  /// The group of a connection whose frames name none.
-  static constexpr int kOnlyGroup = 0;
+  /// Of a group that has not begun.
+  struct Opening {
+    std::string payload;
+    tcp::Listener exchange, domain;
+  };
 
   void wait() {
     std::vector<pollfd> set = {{interrupts_.descriptor(), POLLIN, 0},
@@ -166,29 +179,76 @@ class HostProcess {
       if (!frame.value()) return;
       heard_ = Clock::now();
       const std::string& type = frame.value()->type;
-      if (type == "payload") {
-        payload_ = std::move(frame.value()->text);
-      } else if (type == "end") {
+      if (type == "leave") {
         is_to_end_ = true;
-      } else if (type == "job" && !works_.contains(kOnlyGroup)) {
-        begin(frame.value()->text);
+      } else if (type == "meet" || type == "payload" || type == "job" || type == "end") {
+        garbled_ = take_of_group(*frame.value());
       } else if (type != "alive") {
-        garbled_ = type == "job"
-                       ? error(Code::io, "the launcher sends a second job")
-                       : error(Code::io, "the launcher sends '{}', which is no message of a launcher", shown(type));
-        return;
+        garbled_ = error(Code::io, "the launcher sends '{}', which is no message of a launcher", shown(type));
       }
+      if (!garbled_.is_ok()) return;
     }
   }
 
-  void begin(const std::string& text) {
+  Status take_of_group(const Frame& sent) {
+    TUTTI_ASSIGN_OR_RETURN(auto of_group, group_frame_from(sent));
+    auto& [group, frame] = of_group;
+    if (frame.type == "end") {
+      end(group);
+    } else if (works_.contains(group)) {
+      return error(Code::io, "the launcher sends a second job for group {}", group);
+    } else if (frame.type == "meet") {
+      if (const Status met = meet(group); !met.is_ok()) say(in_group(group, {"unable", error_text(met)}));
+    } else if (frame.type == "payload") {
+      openings_[group].payload = std::move(frame.text);
+    } else {
+      begin(group, frame.text);
+    }
+    return {};
+  }
+
+  /// Listens for the ranks of the group's other hosts. Errors: those of listen_on.
+  Status meet(int group) {
+    Opening& opening = openings_[group];
+    TUTTI_ASSIGN_OR_RETURN(opening.exchange, tcp::listen_on(place_.interface));
+    TUTTI_ASSIGN_OR_RETURN(opening.domain, tcp::listen_on(place_.interface));
+    const MeetingPlace place{.exchange_address = opening.exchange.address, .domain_address = opening.domain.address};
+    say(in_group(group, {"meets", to_json(place)}));
+    return {};
+  }
+
+  void begin(int group, const std::string& text) {
+    const auto send = [this, group](const Frame& frame) { say(in_group(group, frame)); };
     auto job = job_from_json(text);
-    if (!job.is_ok()) return say({"failed", error_text(job.status())});
-    const auto send = [this](const Frame& frame) { say(frame); };
-    const auto [at, is_new] = works_.try_emplace(kOnlyGroup, std::move(place_), send, standings_);
-    if (const Status started = at->second.start(std::move(payload_), std::move(job).value()); !started.is_ok()) {
+    if (!job.is_ok()) return send({"unable", error_text(job.status())});
+    Opening opening = std::move(openings_[group]);
+    openings_.erase(group);
+    const auto [at, is_new] = works_.try_emplace(group,
+                                                 WorkPlace{.key = tcp::to_text(key_of_group(place_.key, group)),
+                                                           .control = place_.control,
+                                                           .control_socket = place_.control_socket,
+                                                           .exchange = std::move(opening.exchange),
+                                                           .domain = std::move(opening.domain)},
+                                                 send, standings_);
+    if (const Status started = at->second.start(std::move(opening.payload), std::move(job).value()); !started.is_ok()) {
       at->second.fail(started);
     }
+  }
+
+  /// Leaves nothing of the group here.
+  void end(int group) {
+    openings_.erase(group);
+    if (const auto work = works_.find(group); work != works_.end()) {
+      work->second.end("");
+      works_.erase(work);
+    }
+    say(in_group(group, {"ended", ""}));
+  }
+
+  void say_alive() {
+    if (Clock::now() - said_ < kUsualSilence / 2) return;
+    said_ = Clock::now();
+    say({"alive", ""});
   }
 
   Status conclude(const Status& why) {
@@ -196,7 +256,7 @@ class HostProcess {
     for (auto& [group, work] : works_) work.end(word_of_loss());
     // The launcher ends a job that has failed and one that is done alike.
     const bool is_done = std::ranges::all_of(works_, [](const auto& one) { return one.second.is_done(); });
-    say({"ended", ""});
+    say({"left", ""});
     for (const auto end = Clock::now() + 2s; stream_.is_open() && !stream_.has_sent_all() && Clock::now() < end;) {
       pollfd one{.fd = stream_.descriptor(), .events = stream_.events(), .revents = 0};
       ::poll(&one, 1, static_cast<int>(kHostEndTick.count()));
@@ -215,16 +275,16 @@ class HostProcess {
   }
 
   FrameStream stream_;
-  WorkPlace place_;  ///< until its group begins
+  HostPlace place_;
   OnLostLauncher on_lost_launcher_;
   const Standings& standings_;
   Interrupts interrupts_;
-  std::string payload_;
   const pid_t launcher_ = ::getppid();  ///< or its agent
   Status garbled_;                      ///< what the launcher says is not understood
   bool is_to_end_ = false, is_alone_ = false;
-  Clock::time_point heard_, looked_;
-  std::map<int, Work> works_;  ///< by group
+  Clock::time_point heard_, looked_, said_;
+  std::map<int, Opening> openings_;  ///< by group
+  std::map<int, Work> works_;        ///< by group
 };
 
 Status serve(const Invitation& invitation, const std::string& build, const Standings& standings,
@@ -245,20 +305,12 @@ Status serve(const Invitation& invitation, const std::string& build, const Stand
   } else {
     TUTTI_ASSIGN_OR_RETURN(hello.interface, tcp::address_of_interface(invitation.interface));
   }
-  tcp::Listener exchange, domain;
-  if (invitation.host == 0) {
-    TUTTI_ASSIGN_OR_RETURN(exchange, tcp::listen_on(hello.interface));
-    TUTTI_ASSIGN_OR_RETURN(domain, tcp::listen_on(hello.interface));
-    hello.exchange_address = exchange.address;
-    hello.domain_address = domain.address;
-  }
+  TUTTI_ASSIGN_OR_RETURN(const tcp::Secret key, tcp::secret_from(invitation.key));
   HostProcess process(FrameStream(std::move(launcher.socket), launcher.session),
-                      {.host = invitation.host,
-                       .key = invitation.key,
+                      {.key = key,
+                       .interface = hello.interface,
                        .control = invitation.control,
-                       .control_socket = invitation.control_socket,
-                       .exchange = std::move(exchange),
-                       .domain = std::move(domain)},
+                       .control_socket = invitation.control_socket},
                       on_lost_launcher, standings);
   process.say({"hello", to_json(hello)});
   return process.run();

@@ -27,6 +27,29 @@ auto understand(std::string_view what, std::string_view text, Read read) -> decl
 
 }  // namespace
 
+Frame in_group(int group, const Frame& frame) { return {frame.type, fmt::format("{} {}", group, frame.text)}; }
+
+bool is_of_group(std::string_view type) {
+  constexpr std::array<std::string_view, 11> kTypes{"meets", "awaits", "up",       "from",   "closed", "garbage",
+                                                    "exit",  "status", "standing", "unable", "ended"};
+  return std::ranges::find(kTypes, type) != kTypes.end();
+}
+
+Result<GroupFrame> group_frame_from(const Frame& frame) {
+  GroupFrame found;
+  const char* const last = frame.text.data() + frame.text.size();
+  const auto [end, failure] = std::from_chars(frame.text.data(), last, found.group);
+  if (failure != std::errc() || found.group < 0 || end == last || *end != ' ')
+    return error(Code::io, "'{}' names no group: '{}'", shown(frame.type), shown(frame.text));
+  found.frame = {frame.type, std::string(end + 1, last)};
+  return found;
+}
+
+tcp::Secret key_of_group(const tcp::Secret& key, int group) {
+  const auto number = static_cast<std::uint32_t>(group);
+  return tcp::derived_from(key, "group", {tcp::bytes_of(number)});
+}
+
 std::string to_line(const Invitation& invitation) {
   return json{{"key", invitation.key},           {"address", invitation.address},
               {"host", invitation.host},         {"interface", invitation.interface},
@@ -57,9 +80,7 @@ std::string to_json(const HostHello& hello) {
               {"cores", hello.cores},
               {"description", hello.description},
               {"fingerprint", hello.fingerprint},
-              {"interface", hello.interface},
-              {"exchange_address", hello.exchange_address},
-              {"domain_address", hello.domain_address}}
+              {"interface", hello.interface}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -70,9 +91,7 @@ Result<HostHello> hello_from_json(std::string_view text) {
                     .kernel = all.at("kernel"),
                     .description = all.at("description"),
                     .fingerprint = all.at("fingerprint"),
-                    .interface = all.at("interface"),
-                    .exchange_address = all.at("exchange_address"),
-                    .domain_address = all.at("domain_address")};
+                    .interface = all.at("interface")};
     TUTTI_RETURN_IF_ERROR(read_number(all, "cores", hello.cores, 1));
     if (!json::parse(hello.description, nullptr, false).is_object())
       return error(Code::invalid_argument, "its description is no JSON object");
@@ -80,23 +99,32 @@ Result<HostHello> hello_from_json(std::string_view text) {
   });
 }
 
+std::string to_json(const MeetingPlace& place) {
+  return json{{"exchange_address", place.exchange_address}, {"domain_address", place.domain_address}}.dump(
+      -1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<MeetingPlace> meeting_place_from_json(std::string_view text) {
+  return understand("where a group meets", text, [](const json& all) -> Result<MeetingPlace> {
+    return MeetingPlace{.exchange_address = all.at("exchange_address"), .domain_address = all.at("domain_address")};
+  });
+}
+
 std::string to_json(const HostJob& job) {
-  return json{{"ranks", job.ranks},
-              {"first", job.first},
-              {"here", job.here},
-              {"started", job.started},
-              {"arguments", job.arguments},
-              {"domain_bytes", job.domain_bytes},
-              {"timeout_ns", job.timeout_ns},
-              {"launcher_ns", job.launcher_ns},
+  return json{{"ranks", job.ranks},           {"host", job.host},
+              {"first", job.first},           {"here", job.here},
+              {"started", job.started},       {"control", job.control},
+              {"arguments", job.arguments},   {"domain_bytes", job.domain_bytes},
+              {"timeout_ns", job.timeout_ns}, {"launcher_ns", job.launcher_ns},
               {"place", to_json(job.place)}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 Result<HostJob> job_from_json(std::string_view text) {
   return understand("the job that the launcher gives", text, [](const json& all) -> Result<HostJob> {
-    HostJob job{.arguments = all.at("arguments")};
+    HostJob job{.control = all.at("control"), .arguments = all.at("arguments")};
     TUTTI_RETURN_IF_ERROR(read_number(all, "ranks", job.ranks, 1));
+    TUTTI_RETURN_IF_ERROR(read_number(all, "host", job.host, 0));
     TUTTI_RETURN_IF_ERROR(read_number(all, "first", job.first, 0));
     TUTTI_RETURN_IF_ERROR(read_number(all, "here", job.here, 1));
     TUTTI_RETURN_IF_ERROR(read_number(all, "started", job.started, 0));

@@ -5,7 +5,18 @@
 // (frame_stream.h):
 //
 //   host -> launcher  hello     HostHello
-//   launcher -> host  payload   the job's
+//                     alive     now and then: a silent host is lost
+//                     failed    code and message (error_text): it cannot go on
+//   launcher -> host  alive     now and then
+//                     leave     end all groups and leave
+//   host -> launcher  left      nothing is left here
+//
+// A host process serves groups of ranks, several at once. A job has one, a crew (crew.h) one after the other. These
+// frames are of a group, whose number begins their text (in_group):
+//
+//   launcher -> host  meet      to its first host: it shall listen for the others
+//   host -> launcher  meets     MeetingPlace
+//   launcher -> host  payload   the group's
 //                     job       HostJob
 //   host -> launcher  awaits    it listens for its ranks
 //                     up        rank and pid of a rank that has come
@@ -13,12 +24,11 @@
 //                     closed    rank: its connection has ended
 //                     garbage   rank, pid and what: it sent something that is no message
 //                     exit      rank, pid and wait status
-//                     status    a line per rank (see board.h), now and then: a silent host is lost
+//                     status    a line per rank (see board.h), now and then
 //                     standing  rank and RankStanding of a rank that has waited for long
-//                     failed    code and message (error_text): it cannot go on
-//   launcher -> host  alive     now and then
-//                     end       kill what is left and leave
-//   host -> launcher  ended     nothing is left here
+//                     unable    code and message: the group cannot go on here
+//   launcher -> host  end       kill what is left of the group
+//   host -> launcher  ended     nothing of the group is left here
 #pragma once
 
 #include <chrono>
@@ -31,6 +41,8 @@
 
 #include "harness/board/across.h"
 #include "harness/floors.h"
+#include "impl/bootstrap/control.h"
+#include "impl/tcp/secret.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::hosts {
@@ -42,14 +54,29 @@ inline constexpr std::chrono::milliseconds kUsualSilence(1000);
 /// A host process whose launcher is silent for this long ends its ranks.
 inline constexpr std::chrono::seconds kLauncherSilence(10);
 
+/// The group of a job that has hosts of its own.
+inline constexpr int kOnlyGroup = 0;
+
+/// A frame of a group: the number stands before the text.
+[[nodiscard]] Frame in_group(int group, const Frame& frame);
+struct GroupFrame {
+  int group = 0;
+  Frame frame;
+};
+/// Whether a host sends frames of this type for a group.
+[[nodiscard]] bool is_of_group(std::string_view type);
+/// Back again. Errors: io that quotes a text without a number.
+[[nodiscard]] Result<GroupFrame> group_frame_from(const Frame& frame);
+/// The key of a group's ranks, by that of the hosts: it is in no frame.
+[[nodiscard]] tcp::Secret key_of_group(const tcp::Secret& key, int group);
+
 struct Invitation {
-  std::string key;        ///< of the job, in digits of base 16
+  std::string key;        ///< of the hosts, in digits of base 16
   std::string address;    ///< at which the launcher listens
   int host = 0;           ///< the number of this one
   std::string interface;  ///< of this host; empty: the one that the connection to the launcher has
-  std::string control;    ///< of the job: see control_name_of
-  /// A descriptor of this process that listens for the ranks of its host already, at `control` itself; -1: it listens
-  /// by itself.
+  std::string control;    ///< at which `control_socket` listens
+  /// A descriptor of this process that listens for the ranks of its host already; -1: it listens where its job says.
   int control_socket = -1;
   /// TUTTI_BACKENDS and TUTTI_TRANSPORTS for its ranks; empty: those of its own environment.
   std::string backends = {}, transports = {};
@@ -60,24 +87,32 @@ struct Invitation {
 [[nodiscard]] Result<Invitation> invitation_from(std::string_view line);
 
 struct HostHello {
-  std::string build;             ///< the version text
-  std::string name;              ///< the host's own
-  std::string kernel;            ///< the same on hosts that are one
-  int cores = 1;                 ///< that its ranks may use
-  std::string description;       ///< describe_machine() of there, as JSON text
-  std::string fingerprint;       ///< of that description
-  std::string interface;         ///< at which its ranks will listen
-  std::string exchange_address;  ///< host 0's: at which rank 0 will listen
-  std::string domain_address;
+  std::string build;        ///< the version text
+  std::string name;         ///< the host's own
+  std::string kernel;       ///< the same on hosts that are one
+  int cores = 1;            ///< that its ranks may use
+  std::string description;  ///< describe_machine() of there, as JSON text
+  std::string fingerprint;  ///< of that description
+  std::string interface;    ///< at which its ranks will listen
 };
 [[nodiscard]] std::string to_json(const HostHello& hello);
 [[nodiscard]] Result<HostHello> hello_from_json(std::string_view text);
 
+/// Where rank 0 of a group will listen, on the group's first host.
+struct MeetingPlace {
+  std::string exchange_address;
+  std::string domain_address;
+};
+[[nodiscard]] std::string to_json(const MeetingPlace& place);
+[[nodiscard]] Result<MeetingPlace> meeting_place_from_json(std::string_view text);
+
 struct HostJob {
-  int ranks = 1;  ///< of the whole job
-  int first = 0;  ///< of this host
+  int ranks = 1;  ///< of the whole group
+  int host = 0;   ///< the number of this one, within the group
+  int first = 0;  ///< rank of this host
   int here = 1;
   int started = 1;        ///< the first of those, which this process starts itself; others start the rest
+  std::string control;    ///< see control_name_of
   std::string arguments;  ///< that ranks which come by themselves have to have been started with; empty: nothing
   std::size_t domain_bytes = 0;
   std::int64_t timeout_ns = 0;   ///< of an announced operation
@@ -103,7 +138,7 @@ struct RankReport {
 /// Errors: invalid_argument that quotes the line, or has the number of lines if they are not `ranks`.
 [[nodiscard]] Result<std::vector<RankReport>> reports_from_lines(std::string_view lines, int ranks);
 
-/// A message of a host that begins with a rank: up, from, closed, standing, garbage or exit.
+/// A message of a group that begins with a rank: up, from, closed, standing, garbage or exit.
 struct RankEvent {
   int rank = 0;
   std::vector<int> numbers = {};  ///< that follow it: a pid, and of exit the wait status

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How HostsStarter tells that a host is lost: by the end of its agent or of its connection, by its absence, or by
-// its silence.
+// How HostsStarter tells that a host of its group is lost: by its absence, by its silence, or since its process is.
 #include <algorithm>
 #include <utility>
 
 #include <fmt/ranges.h>
 
 #include "harness/hosts/hosts_starter.h"
-#include "harness/process/agent.h"
 #include "harness/text/text.h"
-#include "impl/types/names.h"
 
 namespace tutti::harness::hosts {
 namespace {
@@ -19,67 +16,49 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kBeforeTheRanks = 500ms;  // of its ranks nobody will have heard either, which says less
 constexpr auto kMostSilence = 10s;
-constexpr auto kLeastSilence = 3s;       // on a busy host nobody may get on for a while
-constexpr auto kReasonPatience = 300ms;  // the reason that a host gives may come later than the end of its agent
+constexpr auto kLeastSilence = 3s;  // on a busy host nobody may get on for a while
 
 }  // namespace
 
-void HostsStarter::forgive_own_standstill() {
-  const auto stood = Clock::now() - std::exchange(served_, Clock::now());
-  if (stood < kUsualSilence) return;
-  for (HostProcess& process : processes_) process.heard += stood;
-}
-
 void HostsStarter::look_for_losses(Connections::Events& events) {
-  const auto now = Clock::now();
   const auto silence = std::clamp<std::chrono::nanoseconds>(job_->timeout / 2, kLeastSilence, kMostSilence);
-  for (HostProcess& process : processes_) {
-    if (process.is_lost || process.has_ended) continue;
-    if (process.agent_status && process.stream.is_open() && now - process.agent_ended < kReasonPatience) continue;
-    if (process.agent_status && (!process.has_come || *process.agent_status != 0 || !process.stream.is_open())) {
-      const std::string words = process.has_come ? "" : process.log.last_words();
-      lose(process,
-           error(process.has_come ? Code::aborted : Code::unavailable, "{} {}{}{}{}", agent_of(process),
-                 end_of(*process.agent_status), process.has_come ? "" : " before it had come",
-                 words.empty() ? "" : ": ", shown(words)),
-           events);
-    } else if (process.has_come && !process.stream.is_open()) {
-      lose(process, error(Code::aborted, "its connection has ended"), events);
-    } else if (has_given_jobs_ && now - process.heard > silence) {
-      lose(process,
-           error(Code::aborted, "it has said nothing for {:.1f} s",
-                 std::chrono::duration<double>(now - process.heard).count()),
-           events);
+  for (Member& member : members_) {
+    if (const auto& loss = processes_.loss(member.number)) {
+      lose(member, *loss, events);
+    } else if (has_asked_ && !processes_.has_left(member.number) && !was_heard(member, silence)) {
+      const auto since = Clock::now() - std::max(processes_.heard(member.number), asked_);
+      processes_.lose(member.number, error(Code::aborted, "it has said nothing for {:.1f} s",
+                                           std::chrono::duration<double>(since).count()));
+      lose(member, *processes_.loss(member.number), events);
     }
   }
-  if (!has_given_jobs_ && now - started_ > job_->connect_timeout - kBeforeTheRanks) lose_absent(events);
+  if (!has_asked_ && Clock::now() - started_ > job_->connect_timeout - kBeforeTheRanks) lose_absent(events);
 }
 
 void HostsStarter::lose_absent(Connections::Events& events) {
   std::vector<std::string> names, words;
-  const HostProcess* first = nullptr;
-  for (HostProcess& process : processes_) {
-    if (process.hello || std::exchange(process.is_lost, true)) continue;
-    if (first == nullptr) first = &process;
-    names.push_back(name_of(process));
-    const std::string said = process.log.last_words();
-    words.push_back(
-        fmt::format("{} {}{}", agent_of(process), said.empty() ? "has said nothing" : "said: ", shown(said)));
+  const Member* first = nullptr;
+  for (Member& member : members_) {
+    if (processes_.hello(member.number) || std::exchange(member.is_lost, true)) continue;
+    if (first == nullptr) first = &member;
+    names.push_back(name_of(member));
+    words.push_back(processes_.absence(member.number));
   }
   if (first == nullptr || is_ending_) return;
-  events.on_lost_host(
-      first->first,
-      error(Code::unavailable, "{} {} not come to {} within {} s: {}",
-            names.size() == 1 ? "host " + names.front() : "hosts " + joined(names), names.size() == 1 ? "has" : "have",
-            listener_.address, std::chrono::duration<double>(job_->connect_timeout).count(), fmt::join(words, "; ")));
+  const Status why = error(Code::unavailable, "{} {} not come to {} within {} s: {}",
+                           names.size() == 1 ? "host " + names.front() : "hosts " + joined(names),
+                           names.size() == 1 ? "has" : "have", processes_.listens_at(),
+                           std::chrono::duration<double>(job_->connect_timeout).count(), fmt::join(words, "; "));
+  for (const Member& member : members_) {
+    if (!processes_.hello(member.number)) processes_.lose(member.number, why);
+  }
+  events.on_lost_host(first->first, why);
 }
 
-void HostsStarter::lose(HostProcess& process, const Status& why, Connections::Events& events) {
-  if (process.is_lost) return;
-  process.is_lost = true;
-  if (is_ending_) return;
-  events.on_lost_host(process.first,
-                      Status(why.code(), fmt::format("host {} is lost: {}", name_of(process), why.message())));
+void HostsStarter::lose(Member& member, const Status& why, Connections::Events& events) {
+  if (std::exchange(member.is_lost, true) || is_ending_) return;
+  events.on_lost_host(member.first,
+                      Status(why.code(), fmt::format("host {} is lost: {}", name_of(member), why.message())));
 }
 
 }  // namespace tutti::harness::hosts

@@ -31,7 +31,7 @@ Status Work::start(std::string payload, HostJob job) {
                  .arguments = {"rank"}};
   TUTTI_RETURN_IF_ERROR(prepare_limits(needs_of(here)));
   TUTTI_RETURN_IF_ERROR(make_memory());
-  const std::string name = are_joined() ? place_.control : control_name_of(place_.control, job_.first);
+  const std::string name = are_joined() ? place_.control : control_name_of(job_.control, job_.first);
   TUTTI_ASSIGN_OR_RETURN(Descriptor listener, control_listener(place_.control_socket, name, job_.here));
   serve(std::move(listener));
   send_({"awaits", ""});
@@ -53,8 +53,8 @@ void Work::serve(Descriptor listener) {
   std::vector<int> descriptors = {payload_segment_.get(), board_segment_.get()};
   if (domain_.is_open()) descriptors.push_back(domain_.get());
   const auto welcome = [this](int rank) {
-    return Frame{"welcome", fmt::format("{} {} {} {} {}\n{}\n{}", job_.ranks, job_.ranks, job_.domain_bytes,
-                                        place_.host, rank - job_.first, job_.place.key, to_json(job_.place))};
+    return Frame{"welcome", fmt::format("{} {} {} {} {}\n{}\n{}", job_.ranks, job_.ranks, job_.domain_bytes, job_.host,
+                                        rank - job_.first, job_.place.key, to_json(job_.place))};
   };
   connections_.serve(std::move(listener), {.ranks = job_.here, .first = job_.first, .arguments = job_.arguments},
                      welcome, std::move(descriptors), {place_.exchange.socket.get(), place_.domain.socket.get()});
@@ -131,7 +131,7 @@ RankReport Work::report_of(int rank, std::int64_t now_ns) const {
 }
 
 void Work::send_standings() {
-  const std::vector<RankStanding> all = standings_(payload_, place_.host, domain_.get());
+  const std::vector<RankStanding> all = standings_(payload_, job_.host, domain_.get());
   for (int rank = job_.first; rank < after_last() && rank < static_cast<int>(all.size()); ++rank) {
     send_({"standing", fmt::format("{} {}", rank, to_json(all[static_cast<std::size_t>(rank)]))});
   }

@@ -32,9 +32,8 @@ using Standings = std::function<std::vector<RankStanding>(const std::string& pay
 
 /// Where a group is, and what it may use there.
 struct WorkPlace {
-  int host = 0;                 ///< the number of this one, within the group
   std::string key = {};         ///< of the group, for its ranks
-  std::string control = {};     ///< of the group: see control_name_of
+  std::string control = {};     ///< at which control_socket listens
   int control_socket = -1;      ///< see Invitation
   tcp::Listener exchange = {};  ///< of host 0, for rank 0; not open: of another host
   tcp::Listener domain = {};    ///< as well
@@ -60,7 +59,7 @@ class Work final : private Connections::Events {
   /// Takes and sends what there is at this moment: messages and exits of ranks, and now and then their states.
   void step();
   /// Reports to the launcher that the group cannot go on.
-  void fail(const Status& why) { send_({"failed", error_text(why)}); }
+  void fail(const Status& why) { send_({"unable", error_text(why)}); }
   /// Ends the ranks, and leaves nothing of the group here. Ranks that came by themselves are sent `farewell`, and end
   /// by themselves. May be called before start, or after a start that failed. Takes at most about 1 s, mostly some ms.
   void end(std::string_view farewell);

@@ -42,6 +42,8 @@ class RunningJob : private Connections::Events {
   [[nodiscard]] std::chrono::milliseconds add_to(std::vector<pollfd>& set) const;
   /// Takes what has come. Returns the outcome once the job is over; then there is no other step.
   [[nodiscard]] std::optional<Outcome> step();
+  /// The job has not ended within `most`, and is to end with the next steps: it hangs.
+  void expire(std::chrono::milliseconds most);
 
  private:
   struct Member {  ///< what is at the other end of one connection

@@ -20,6 +20,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kStateInterval = 1s;       // of the look at /proc for stopped processes
 constexpr auto kOneProcessPatience = 1s;  // with ranks in one process, which report at the deadline themselves
 constexpr auto kAcrossPatience = 1500ms;  // before all ranks are said to hang: a host that is cut off falls silent
+constexpr auto kLeastWait = 500ms;        // after which an operation counts as late, in a job that has no more time
 constexpr auto kExitPatience = 10s;       // from the last bye to the last exit
 
 }  // namespace
@@ -165,6 +166,24 @@ void RunningJob::weigh_board() {
   finding.text = blame->text + rank_lines(all);
   // One of several that mpirun ends when the first has died may be seen before mpirun has said which that was.
   finding.is_certain = blame->how != Ending::exited;
+  add(std::move(finding));
+}
+
+void RunningJob::expire(std::chrono::milliseconds most) {
+  if (finding_) return;
+  const std::vector<RankView> all = views();
+  const auto name = [&](std::uint32_t index) { return listener_.case_name(index); };
+  const auto blame = all_said_hello() ? judge_hang({.ranks = all, .patience = kLeastWait}, name) : std::nullopt;
+  Finding finding;
+  finding.how = blame && blame->how == Ending::stopped ? Ending::stopped : Ending::hung;
+  finding.rank = blame ? blame->rank : -1;
+  finding.code = Code::timeout;
+  finding.text = fmt::format("not done within {} s", std::chrono::duration<double>(most).count());
+  if (blame) finding.text += ": " + blame->text;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (!members_[i].has_said_hello) finding.text += fmt::format("; no word from {}", who(static_cast<int>(i), 0));
+  }
+  finding.text += rank_lines(all);
   add(std::move(finding));
 }
 

@@ -68,9 +68,13 @@ TEST_F(HostProcessPlayed, HandsOnWhatItsRankSaysAndEnds) {
   ASSERT_TRUE(hello.is_ok()) << hello.status().message();
   EXPECT_EQ(hello.value().build, "a build");
   EXPECT_EQ(hello.value().interface, "127.0.0.1");
-  EXPECT_EQ(hello.value().exchange_address, "") << "it is not the first host";
-  launcher.send({"payload", "what to do"});
-  launcher.send({"job", to_json(HostJob{.ranks = 2,
+  launcher.send({"meet", "7 "});
+  const auto place = meeting_place_from_json(next_of(launcher, "meets").value_or("7 ").substr(2));
+  ASSERT_TRUE(place.is_ok()) << place.status().message();
+  EXPECT_THAT(place.value().exchange_address, StartsWith("127.0.0.1:"));
+  launcher.send({"payload", "7 what to do"});
+  launcher.send({"job", "7 " + to_json(HostJob{.ranks = 2,
+                                        .host = 1,
                                         .first = 1,
                                         .here = 1,
                                         .started = 0,
@@ -82,7 +86,7 @@ TEST_F(HostProcessPlayed, HandsOnWhatItsRankSaysAndEnds) {
   auto rank = connect_to(std::string_view(control_), std::chrono::seconds(5));
   ASSERT_TRUE(rank.is_ok()) << rank.status().message();
   ASSERT_TRUE(send_frame(rank.value().get(), {"hello", "1"}).is_ok());
-  EXPECT_EQ(next_of(launcher, "up"), fmt::format("1 {}", ::getpid()));
+  EXPECT_EQ(next_of(launcher, "up"), fmt::format("7 1 {}", ::getpid()));
   FrameReader reader;
   std::vector<Descriptor> given;
   const auto welcome = receive_frame(rank.value().get(), reader, given);
@@ -90,15 +94,17 @@ TEST_F(HostProcessPlayed, HandsOnWhatItsRankSaysAndEnds) {
   EXPECT_EQ(welcome.value().type, "welcome");
   EXPECT_EQ(given.size(), 2U) << "payload and board";
   ASSERT_TRUE(send_frame(rank.value().get(), {"row", "1 2\n3"}).is_ok());
-  EXPECT_EQ(next_of(launcher, "from"), "1 row\n1 2\n3");
-  EXPECT_THAT(next_of(launcher, "status").value_or(""), StartsWith("0 0 0 0 0 "));
+  EXPECT_EQ(next_of(launcher, "from"), "7 1 row\n1 2\n3");
+  EXPECT_THAT(next_of(launcher, "status").value_or(""), StartsWith("7 0 0 0 0 0 "));
   ASSERT_TRUE(send_frame(rank.value().get(), {"bye", ""}).is_ok());
-  EXPECT_EQ(next_of(launcher, "from"), "1 bye\n");
+  EXPECT_EQ(next_of(launcher, "from"), "7 1 bye\n");
   rank.value().close();
-  EXPECT_EQ(next_of(launcher, "closed"), "1");
-  EXPECT_EQ(next_of(launcher, "exit"), fmt::format("1 {} 0", ::getpid()));
-  launcher.send({"end", ""});
-  EXPECT_TRUE(next_of(launcher, "ended").has_value());
+  EXPECT_EQ(next_of(launcher, "closed"), "7 1");
+  EXPECT_EQ(next_of(launcher, "exit"), fmt::format("7 1 {} 0", ::getpid()));
+  launcher.send({"end", "7 "});
+  EXPECT_EQ(next_of(launcher, "ended"), "7 ");
+  launcher.send({"leave", ""});
+  EXPECT_TRUE(next_of(launcher, "left").has_value());
   join();
   EXPECT_TRUE(result_.is_ok()) << result_.message();
   EXPECT_EQ(lost_, "");
@@ -124,10 +130,10 @@ TEST_F(HostProcessPlayed, SaysWhyItEndsIfItCannotReadItsLauncher) {
 TEST_F(HostProcessPlayed, SaysWhatOfItsJobCannotBeRead) {
   FrameStream launcher = start(key_);
   ASSERT_TRUE(launcher.is_open());
-  launcher.send({"job", "{}"});
-  EXPECT_THAT(next_of(launcher, "failed").value_or(""), HasSubstr("the job that the launcher gives cannot be read"));
-  launcher.send({"end", ""});
-  EXPECT_TRUE(next_of(launcher, "ended").has_value());
+  launcher.send({"job", "3 {}"});
+  EXPECT_THAT(next_of(launcher, "unable").value_or(""), HasSubstr("the job that the launcher gives cannot be read"));
+  launcher.send({"leave", ""});
+  EXPECT_TRUE(next_of(launcher, "left").has_value());
 }
 
 TEST_F(HostProcessPlayed, EndsWithItsLauncher) {

@@ -108,19 +108,23 @@ TEST_F(HostPlayed, GetsTheJobAndReportsItsRanks) {
   come(start());
   stream_.send({"hello", hello("a build")});
   const auto go_on = [this] { step(); };
-  EXPECT_EQ(next_of(stream_, "payload", go_on), "what to do");
-  const auto job = job_from_json(next_of(stream_, "job", go_on).value_or(""));
+  EXPECT_EQ(next_of(stream_, "meet", go_on), "0 ");
+  stream_.send({"meets", "0 " + to_json(MeetingPlace{.exchange_address = "here", .domain_address = "there"})});
+  EXPECT_EQ(next_of(stream_, "payload", go_on), "0 what to do");
+  const auto job = job_from_json(next_of(stream_, "job", go_on).value_or("0 ").substr(2));
   ASSERT_TRUE(job.is_ok()) << job.status().message();
   EXPECT_EQ(job.value().here, 2);
   EXPECT_EQ(job.value().started, 2);
-  stream_.send({"awaits", ""});
-  stream_.send({"up", "1 17"});
-  stream_.send({"from", "1 row\n1 2\n3"});
-  stream_.send({"status", to_lines(std::vector<RankReport>{{}, {.waited_ns = 5, .operation = 9, .state = 'T'}})});
-  stream_.send({"garbage", "0 16 no message"});
-  stream_.send({"standing", "1 " + to_json(RankStanding{.text = "it waits"})});
-  stream_.send({"closed", "1"});
-  stream_.send({"exit", "0 16 0"});
+  EXPECT_EQ(job.value().control, "a control name");
+  EXPECT_EQ(job.value().place.exchange_address, "here");
+  stream_.send({"awaits", "0 "});
+  stream_.send({"up", "0 1 17"});
+  stream_.send({"from", "0 1 row\n1 2\n3"});
+  stream_.send({"status", "0 " + to_lines(std::vector<RankReport>{{}, {.waited_ns = 5, .operation = 9, .state = 'T'}})});
+  stream_.send({"garbage", "0 0 16 no message"});
+  stream_.send({"standing", "0 1 " + to_json(RankStanding{.text = "it waits"})});
+  stream_.send({"closed", "0 1"});
+  stream_.send({"exit", "0 0 16 0"});
   EXPECT_FALSE(starter_.have_all_exited());
   ASSERT_TRUE(step_until([&] { return starter_.all()[0].wait_status.has_value(); }));
   EXPECT_EQ(heard_.said, "1 hosts; hello 1 17; 1 row 1 2\n3; garbage 0 16 no message; closed 1; ");
@@ -129,7 +133,7 @@ TEST_F(HostPlayed, GetsTheJobAndReportsItsRanks) {
   EXPECT_EQ(board_.status(1).operation.load(), 9U);
   ASSERT_EQ(starter_.standings().size(), 2U);
   EXPECT_EQ(starter_.standings()[1].text, "it waits");
-  stream_.send({"exit", "1 17 256"});
+  stream_.send({"exit", "0 1 17 256"});
   EXPECT_TRUE(step_until([&] { return starter_.have_all_exited(); }));
   EXPECT_EQ(starter_.all()[1].wait_status, 256);
   EXPECT_TRUE(heard_.lost.empty());
@@ -157,12 +161,15 @@ TEST_P(BadMessages, AreErrorsThatNameTheHost) {
 INSTANTIATE_TEST_SUITE_P(Of, BadMessages,
                          testing::Values(BadMessage{"dance", "", "it sends 'dance', which is no message of a host"},
                                          BadMessage{"hello", "{}", "what a host says of itself cannot be read"},
-                                         BadMessage{"up", "2 17", "it speaks of rank 2, which it has not"},
-                                         BadMessage{"up", "1", "'up' of a rank cannot be read: '1'"},
-                                         BadMessage{"exit", "1 17 x", "'exit' of a rank cannot be read: '1 17 x'"},
-                                         BadMessage{"from", "1 row", "what rank 1 says has no type: 'row'"},
-                                         BadMessage{"standing", "1 []", "where a rank stands"},
-                                         BadMessage{"status", "0 0 0 0 0 S\n", "1 lines of ranks, and it has 2 ranks"},
+                                         BadMessage{"up", "0 2 17", "it speaks of rank 2, which it has not"},
+                                         BadMessage{"up", "0 1", "'up' of a rank cannot be read: '1'"},
+                                         BadMessage{"exit", "0 1 17 x", "'exit' of a rank cannot be read: '1 17 x'"},
+                                         BadMessage{"from", "0 1 row", "what rank 1 says has no type: 'row'"},
+                                         BadMessage{"standing", "0 1 []", "where a rank stands"},
+                                         BadMessage{"status", "0 0 0 0 0 0 S\n", "1 lines of ranks, and it has 2 ranks"},
+                                         BadMessage{"meets", "0 {}", "where a group meets cannot be read"},
+                                         BadMessage{"awaits", "no number", "'awaits' names no group: 'no number'"},
+                                         BadMessage{"unable", "0 no room", "no room"},
                                          BadMessage{"failed", "no room", "no room"}));
 
 TEST_F(HostPlayed, OfAnotherBuildIsRefused) {

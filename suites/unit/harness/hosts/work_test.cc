@@ -31,9 +31,9 @@ struct PlayedGroup {
       : key(std::move(of_key)),
         control(name_of_group()),
         listener(listen_at(control, 4).value()),
-        job{.ranks = 2, .first = kRank, .here = 1, .started = 0, .timeout_ns = timeout.count()},
+        job{.ranks = 2, .host = 1, .first = kRank, .here = 1, .started = 0, .timeout_ns = timeout.count()},
         work(
-            {.host = 1, .key = key, .control = control, .control_socket = listener.get()},
+            {.key = key, .control = control, .control_socket = listener.get()},
             [this](const Frame& frame) { sent.push_back(frame); }, standings) {}
 
   Status start() { return work.start("what " + key + " does", job); }
@@ -147,10 +147,10 @@ TEST_F(Works, OneThatCannotStartLeavesTheOtherAlone) {
   EXPECT_FALSE(status.is_ok());
   ASSERT_TRUE(second_.start().is_ok());
   first_.work.fail(status);
-  EXPECT_EQ(first_.texts_of("failed").size(), 1U);
+  EXPECT_EQ(first_.texts_of("unable").size(), 1U);
   come_to(second_);
   first_.work.end("");
-  EXPECT_THAT(second_.texts_of("failed"), IsEmpty());
+  EXPECT_THAT(second_.texts_of("unable"), IsEmpty());
 }
 
 }  // namespace
