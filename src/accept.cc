@@ -45,7 +45,7 @@ using Clock = std::chrono::steady_clock;
 
 struct AcceptRequest {
   std::string pretend, leaves, stages, resume, lines, json, junit, prometheus, exclude, budget, baseline;
-  std::string margin = "5%", too_fast = "10%", seed = "1";
+  std::string margin = "5%", too_fast = "10%", seed = "1", message_size = "1M";
   bool is_full = false;
   bool only_lists = false;
   bool is_nagios = false;
@@ -163,6 +163,14 @@ Result<accept::AcceptPlan> plan_of(const AcceptRequest& request) {
   TUTTI_ASSIGN_OR_RETURN(plan.pairs.seed, of_flag("--seed", parse_number<std::uint64_t>(request.seed, "a seed", 0,
                                                                                         std::uint64_t{1} << 62)));
   plan.pairs.is_full = request.is_full;
+  constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::int64_t> sizes,
+                         of_flag("--message-size", harness::parse_sizes(request.message_size)));
+  if (sizes.size() != 1 || sizes.front() < 1 || sizes.front() > kMostBytes) {
+    return error(Code::invalid_argument, "--message-size: '{}' is no size from 1 to 1G: did you mean '1M'?",
+                 shown(request.message_size));
+  }
+  plan.pairs.bytes = static_cast<std::size_t>(sizes.front());
   if (!request.baseline.empty()) {
     TUTTI_ASSIGN_OR_RETURN(const std::string text,
                            of_flag("--baseline", harness::read_file(request.baseline, harness::kMostInResult)));
@@ -173,9 +181,9 @@ Result<accept::AcceptPlan> plan_of(const AcceptRequest& request) {
 
 /// What the tests depend on: a journal of another plan has other tests.
 std::string plan_text(const accept::AcceptPlan& plan) {
-  return fmt::format("stages {}, margin {:g}, too fast {:g}, seed {}, {} pairs", fmt::join(plan.stages, ","),
+  return fmt::format("stages {}, margin {:g}, too fast {:g}, seed {}, {} pairs, {} B", fmt::join(plan.stages, ","),
                      plan.pairs.limits.margin, plan.pairs.limits.too_fast, plan.pairs.seed,
-                     plan.pairs.is_full ? "all" : "usual");
+                     plan.pairs.is_full ? "all" : "usual", plan.pairs.bytes);
 }
 
 std::string time_text(double seconds) {
@@ -415,6 +423,7 @@ void add_accept(CLI::App& program, Action& action) {
   add("--margin", request->margin, "SHARE", "slower than the fleet by more is a fault");
   add("--too-fast", request->too_fast, "SHARE", "faster than the fleet by more is a fault: another path, loopback");
   command->add_flag("--full", request->is_full, "every pair, also above 128 nodes (default there: 64 rounds of pairs)");
+  add("--message-size", request->message_size, "BYTES", "of a message between two nodes; 8 are under way at a time");
   add("--baseline", request->baseline, "FILE", "the --json of an accepted run: finds a fleet that is slow as a whole");
   add("--budget", request->budget, "TIME", "stop then, and report what is done");
   add("--seed", request->seed, "N", "of the order of pairs and of the choice of controls");

@@ -30,7 +30,7 @@ constexpr std::array kGroups{
              " --sizes --dtypes --ops --roots --pairs --window --backends --algorithms --placement --buffers --counts"
              " --counts-unit --values --case --trace --gaps --list --against --baseline --suite --faults --operations "
              "--pretend"
-             " --stages --full --margin --too-fast --resume "},
+             " --stages --full --margin --too-fast --message-size --resume "},
     GroupRow{
         "How to measure",
         " --cadence --sync --cache --misalign --skew --overlap --budget --iterations --launches --blocks --cell-time"

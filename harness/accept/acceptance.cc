@@ -57,15 +57,22 @@ class Alone {
   void add_to(Findings& findings) const {
     findings.nodes.resize(visits_.size());
     for (const auto& [node, finding] : lost_) {
-      findings.nodes[static_cast<std::size_t>(node)].verdict = Verdict::fail;
+      findings.nodes[at(node)].verdict = Verdict::fail;
       findings.parts.insert(findings.parts.begin(), finding);
     }
+    std::map<int, Judgement> slow;
     for (const int node : there_) {
-      const auto at = static_cast<std::size_t>(node);
-      const Judgement judgement = judge(visits_[at], plan_.pairs.limits);
+      const Judgement judgement = judge(visits_[at(node)], plan_.pairs.limits);
       if (judgement.verdict == Verdict::untested || lost_.contains(node)) continue;
-      findings.nodes[at].alone = judgement.middle;
-      if (judgement.verdict == Verdict::fail && !judgement.is_fast) add_slow(findings, node, judgement);
+      findings.nodes[at(node)].alone = judgement.middle;
+      if (judgement.verdict == Verdict::fail && !judgement.is_fast) slow[node] = judgement;
+    }
+    const bool is_split =
+        std::ranges::any_of(findings.parts, [](const Finding& one) { return one.what == Class::split; });
+    if (!is_split && !are_a_kind(slow)) {
+      for (const auto& [node, judgement] : slow) add_slow(findings, node, judgement);
+    } else if (!is_split) {
+      add_split(findings, slow);
     }
   }
 
@@ -89,13 +96,13 @@ class Alone {
     for (std::size_t i = 0; i < groups.size(); ++i) {
       const Outcome& outcome = outcomes[i].front();
       if (outcome.ending != Ending::measured) continue;
-      visits_[static_cast<std::size_t>(groups[i].front())].back().push_back(outcome.log_speed - middle);
+      visits_[at(groups[i].front())].back().push_back(outcome.log_speed - middle);
     }
   }
 
   /// The pairs may have found the node already: that it is slow alone too makes its NIC's fault one of the node.
   static void add_slow(Findings& findings, int node, const Judgement& judgement) {
-    findings.nodes[static_cast<std::size_t>(node)].verdict = Verdict::fail;
+    findings.nodes[at(node)].verdict = Verdict::fail;
     for (Finding& finding : findings.parts) {
       const bool is_of_it = finding.first == node && finding.second < 0;
       if (!is_of_it || finding.judgement.verdict != Verdict::fail) continue;
@@ -105,6 +112,26 @@ class Alone {
     int tests = 0;
     findings.parts.push_back(
         {.what = Class::node, .first = node, .judgement = judgement, .tests = tests, .visits = kVisits});
+  }
+
+  /// Whether they are so many that nobody can say which nodes are right. Faults differ, and are few.
+  [[nodiscard]] bool are_a_kind(const std::map<int, Judgement>& slow) const {
+    constexpr double kMany = 0.3;  // of the nodes
+    return slow.size() >= 2 && static_cast<double>(slow.size()) > kMany * static_cast<double>(there_.size());
+  }
+
+  static void add_split(Findings& findings, const std::map<int, Judgement>& slow) {
+    Finding split{.what = Class::split, .judgement = {.verdict = Verdict::undecided}, .detail = "alone"};
+    std::vector<double> middles;
+    for (const auto& [node, judgement] : slow) {
+      split.members.push_back(node);
+      middles.push_back(judgement.middle);
+    }
+    split.judgement.middle = median_of(middles);
+    findings.parts.push_back(std::move(split));
+    for (NodeFigures& figures : findings.nodes) {
+      if (figures.verdict == Verdict::pass) figures.verdict = Verdict::undecided;
+    }
   }
 
   Crew& crew_;

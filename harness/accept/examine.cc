@@ -102,6 +102,8 @@ void set_verdicts(Findings& findings, const PairPlayer& player, const PairsPlan&
     const bool is_skipped = std::ranges::find(plan.skipped, node) != plan.skipped.end();
     figures.verdict = is_skipped ? Verdict::skipped : plays && figures.tests > 0 ? Verdict::pass : Verdict::untested;
     for (const Finding& finding : findings.parts) {
+      // Of two kinds of nodes nobody can say which is right.
+      if (finding.what == Class::split && figures.verdict == Verdict::pass) figures.verdict = Verdict::undecided;
       const bool is_of_wrong = finding.what == Class::wrong && (finding.first == node || finding.second == node);
       if (!is_about_node(finding, node) && !is_of_wrong) continue;
       if (figures.verdict != Verdict::fail) figures.verdict = finding.judgement.verdict;

@@ -62,9 +62,10 @@ std::string leaf_sentence(const AcceptReport& report, const Finding& finding) {
 std::string split_sentence(const AcceptReport& report, const Finding& finding) {
   const auto others = std::ssize(report.names) - std::ssize(finding.members) -
                       std::ranges::count_if(report.absences, [](const std::string& why) { return !why.empty(); });
-  return fmt::format("{} {} {} slower than the other {}. Which is right, only --baseline says. The slower ones: {}",
+  return fmt::format("{} {} {} slower{} than the other {}. Which is right, only --baseline says. The slower ones: {}",
                      text::counted(finding.members.size(), "node"), finding.members.size() == 1 ? "is" : "are",
-                     share_text(finding.judgement), others, names_of(report, finding.members));
+                     share_text(finding.judgement), finding.detail.empty() ? "" : " " + finding.detail, others,
+                     names_of(report, finding.members));
 }
 
 /// A part whose tests do not decide.

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tutti accept`: what an operator sees of pretended clusters, and of hosts that an agent reaches."""
+import json
+import pathlib
+import re
+import signal
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree
+
+import support
+from machines_test import PLAIN, Agents
+
+FAULT = '[[fault]]\nwhat = "{}"\n{}\n'
+# What is wrong, the exit code, words of the first line, nodes of the option for Slurm.
+FAULTS = [
+    (FAULT.format("nic-out", 'node = "node5"\nshare = "30%"'), 4, ["FAIL. node5 sends ", "its transmit side"], "node5"),
+    (FAULT.format("nic-in", 'node = "node5"\nshare = "30%"'), 4, ["FAIL. node5 receives ", "its receive side"], "node5"),
+    (FAULT.format("node", 'node = "node5"\nshare = "30%"'), 4, ["FAIL. node5 is slow: ", "and alone too: the node"], "node5"),
+    (FAULT.format("nic", 'node = "node5"\nshare = "30%"'), 4, ["FAIL. node5 is slow: ", "and not alone: its NIC"], "node5"),
+    (FAULT.format("link", 'nodes = ["node2", "node9"]\nshare = "30%"'), 4, ["FAIL. node2 and node9 are slow with each other only"], None),
+    (FAULT.format("link-dir", 'nodes = ["node9", "node2"]\nshare = "30%"'), 4, ["FAIL. node9 sends to node2 "], None),
+    (FAULT.format("uplink", 'leaf = "C"\nshare = "30%"'), 4, ["FAIL. everything between leaf C and the other leaves"], None),
+    (FAULT.format("too-fast", 'nodes = ["node2", "node9"]\nshare = "30%"'), 4, ["FAIL. node2 and node9 are ", "faster with each other"], None),
+    (FAULT.format("wrong", 'nodes = ["node2", "node9"]'), 1, ["FAIL. node9 receives wrong data from node2: element 17"], "node2,node9"),
+    (FAULT.format("hung", 'nodes = ["node2", "node9"]'), 5, ["FAIL. node2 and node9 hang with each other; both work with others"], None),
+    (FAULT.format("dead", 'node = "node7"'), 5, ["FAIL. node7 "], "node7"),
+    (FAULT.format("absent", 'node = "node7"'), 3, ["ERROR. 15 of 16 nodes passed, 1 not reached"], None),
+    ('older = "50%"\nolder_by = "30%"\n', 6, ["UNDECIDED. 8 nodes are ", "only --baseline says"], None),
+]
+USUAL = "nodes = 16\nleaf = 4\nseed = 3\n"
+
+
+class Pretended(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tutti-accept-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def accept(self, cluster, *words):
+        path = self.folder / "cluster.toml"
+        path.write_text(cluster)
+        return support.run("accept", "--pretend", path, *words)
+
+    def test_a_healthy_cluster_passes(self):
+        result = self.accept("nodes = 8\n", "--exclude", self.folder / "x")
+        self.assertEqual((result.code, result.err), (0, ""), result)
+        lines = result.out.splitlines()
+        self.assertRegex(lines[0], r"^# 8 nodes: alone \d+ rounds, pairs \d+ rounds and up to \d+ of repeats, ")
+        self.assertEqual(lines[1], "# tutti accept: 8 nodes passed, none failed, every pair tested (28 of 28, both ways). Margin 5 %; "
+                                   "what is smaller was not looked for.")
+        self.assertEqual(len([line for line in lines if re.match(r"  node\d +PASS ", line)]), 8, result)
+        self.assertIn("A pretended cluster: nothing was measured", result.out)
+        hosts = (self.folder / "x.exclude.hosts").read_text().splitlines()
+        self.assertEqual([line for line in hosts if not line.startswith("#")], [f"node{i}" for i in range(1, 9)])
+        self.assertEqual((self.folder / "x.exclude.slurm").read_text(), "# no node is to be excluded\n")
+
+    def test_each_fault_has_its_sentence_exit_code_and_exclusion(self):
+        for fault, code, words, excluded in FAULTS:
+            with self.subTest(fault):
+                result = self.accept(fault + USUAL if fault.startswith("older") else USUAL + fault, "--exclude", self.folder / "x")
+                self.assertEqual(result.code, code, result)
+                for word in words:
+                    self.assertIn(word, result.out.splitlines()[1], result)
+                option = (self.folder / "x.exclude.slurm").read_text().splitlines()[0]
+                self.assertEqual(option, f"--exclude={excluded}" if excluded else option.replace("--exclude", "#"), result)
+                hosts = [line for line in (self.folder / "x.exclude.hosts").read_text().splitlines() if not line.startswith("#")]
+                for name in (excluded or "").split(","):
+                    self.assertNotIn(name, hosts)
+
+    def test_reports_for_programs(self):
+        files = {name: self.folder / name for name in ["x.json", "x.xml", "x.prom", "x.jsonl"]}
+        result = self.accept(USUAL + FAULTS[0][0], "--json", files["x.json"], "--junit", files["x.xml"], "--prometheus", files["x.prom"],
+                             "--lines", files["x.jsonl"], "--quiet")
+        self.assertEqual((result.code, result.out), (4, ""), result)
+        document = json.loads(files["x.json"].read_text())
+        self.assertEqual((document["kind"], document["verdict"]), ("accept", "FAIL"))
+        [finding] = document["findings"]
+        self.assertEqual((finding["class"], finding["nodes"]), ("nic-out", ["node5"]))
+        self.assertTrue(finding["low"] < finding["of_fleet"] < finding["high"] < -0.2, finding)
+        suite = xml.etree.ElementTree.parse(files["x.xml"]).getroot().find("testsuite")
+        self.assertEqual((suite.get("tests"), suite.get("failures")), ("16", "1"))
+        self.assertIn('tutti_accept_verdict{node="node5",class="nic-out",verdict="FAIL"} 1\n', files["x.prom"].read_text())
+        lines = [json.loads(line) for line in files["x.jsonl"].read_text().splitlines()]
+        self.assertEqual(lines[0]["nodes"], [f"node{i}" for i in range(1, 17)])
+        pairs = {tuple(sorted(line["group"])) for line in lines[1:] if line["stage"] == "pairs"}
+        self.assertEqual(len(pairs), 120, "every pair")
+
+    def test_resume_goes_on_where_it_was_cut_off(self):
+        whole, cut = self.folder / "whole.jsonl", self.folder / "cut.jsonl"
+        first = self.accept(USUAL + FAULTS[0][0], "--lines", whole)
+        text = whole.read_text()
+        cut.write_text(text[:len(text) * 2 // 3])
+        second = self.accept(USUAL + FAULTS[0][0], "--resume", cut)
+        self.assertEqual((second.code, second.err), (4, ""), second)
+        self.assertRegex(second.out, r"# \d+ tests are taken from ")
+        # What is left is drawn anew: a pretended cluster has no memory. What was measured stays.
+        self.assertTrue(cut.read_text().startswith(text[:text.rindex("\n", 0, len(text) * 2 // 3) + 1]))
+        self.assertIn("node5 sends ", second.out.splitlines()[2])
+        third = self.accept(USUAL + FAULTS[0][0], "--resume", cut)
+        self.assertEqual(third.out.splitlines()[2:], second.out.splitlines()[2:], "all of it is in the lines now")
+        other = self.accept(USUAL + FAULTS[0][0], "--resume", cut, "--margin", "7%")
+        self.assertEqual(other.code, 2, other)
+        self.assertIn("its plan is ", other.err)
+        self.assertEqual(first.code, 4, first)
+
+    def test_a_baseline_finds_a_slow_fleet(self):
+        base = self.folder / "base.json"
+        self.assertEqual(self.accept(USUAL, "--json", base).code, 0)
+        self.assertEqual(self.accept(USUAL, "--baseline", base).code, 0)
+        slow = USUAL + FAULT.format("fleet", 'share = "15%"')
+        self.assertEqual(self.accept(slow).code, 0, "nobody can see it without a baseline")
+        result = self.accept(slow, "--baseline", base)
+        self.assertEqual(result.code, 4, result)
+        self.assertRegex(result.out.splitlines()[1], r"FAIL. all 16 nodes are 1[3-7]\.\d % \(.*\) below the baseline")
+
+    def test_many_nodes_are_folded(self):
+        result = self.accept("nodes = 64\nleaf = 16\n" + FAULT.format("nic-out", 'node = "node17"\nshare = "31%"') +
+                             FAULT.format("link", 'nodes = ["node22", "node40"]\nshare = "18%"'))
+        self.assertEqual(result.code, 4, result)
+        self.assertIn("FAIL. 63 of 64 nodes passed, 1 failed; a link failed. Every pair tested (2,016 of 2,016, both ways).", result.out)
+        self.assertRegex(result.out, r"\n  node17 +FAIL nic-out +-3\d\.\d % +-3\d\.\d \.\. -\d\d\.\d ")
+        self.assertRegex(result.out, r"\n  node22 - node40 +FAIL link ")
+        self.assertRegex(result.out, r"\n  B +16 +15 ")
+        self.assertLess(len(result.out.splitlines()), 20, result)
+
+    def test_a_list_plays_nothing_and_a_budget_ends_it(self):
+        result = self.accept("nodes = 64\nleaf = 16\n", "--list", "--json", "/nowhere/x.json")
+        self.assertEqual((result.code, len(result.out.splitlines())), (0, 1), result)
+        result = self.accept("nodes = 64\nleaf = 16\n", "--budget", "1us")
+        self.assertEqual(result.code, 3, result)
+        self.assertIn("INCOMPLETE: ", result.out)
+        self.assertIn("--budget: 1us are over", result.err)
+
+    def test_as_a_nagios_plugin(self):
+        for cluster, code, begin in [(USUAL, 0, "TUTTI PASS: "), (USUAL + FAULTS[0][0], 2, "TUTTI FAIL: "), (USUAL + FAULTS[11][0], 3, "TUTTI ERROR: "),
+                                     ('older = "50%"\nolder_by = "30%"\n' + USUAL, 1, "TUTTI UNDECIDED: ")]:
+            result = self.accept(cluster, "--nagios")
+            self.assertEqual((result.code, len(result.out.splitlines())), (code, 1), result)
+            self.assertTrue(result.out.startswith(begin), result)
+
+    def test_mistakes_are_named(self):
+        for words, said in [(["--margin", "90%"], "--margin: '90%' is no share from 0.5% to 50%: did you mean '50%'?"),
+                            (["--stages", "pears"], "(one of: inventory alone pairs)"), (["--leaves", "0"], "--leaves: "),
+                            (["--leaves", "/nowhere/x"], "/nowhere/x"), (["--message-size", "8,16"], "--message-size: "),
+                            (["--json", "/nowhere/x.json"], "/nowhere"), (["--resume", "/nowhere/x"], "/nowhere/x"),
+                            (["--baseline", "/dev/null"], "--baseline: "), (["--budget", "soon"], "--budget: ")]:
+            result = self.accept(USUAL, *words)
+            self.assertEqual((result.code, result.out.count("\n  node")), (2, 0), result)
+            self.assertIn(said, result.err, result)
+        result = self.accept("nodes = 8\nnodez = 4\n")
+        self.assertEqual(result.code, 2, result)
+        self.assertIn("line 2: unknown key 'nodez': did you mean 'nodes'?", result.err)
+        result = support.run("accept")
+        self.assertEqual(result.code, 2, result)
+        self.assertIn("needs --hosts LIST, or --pretend FILE", result.err)
+
+
+class OnHosts(Agents):
+    def test_a_host_that_does_not_come_is_an_error_and_the_rest_is_tested(self):
+        agent = 'case $1 in b) echo "Permission denied" >&2; exit 255 ;; esac\n' + PLAIN
+        with self.on("a,b,c", "accept", "--stages", "pairs", "--message-size", "64K", "--lines", "{folder}/lines",
+                     "--exclude", "{folder}/x", agent=agent) as run:
+            result = run.wait(support.patience(90))
+            self.assertIn(result.code, [3, 4, 6], result)  # two of this machine's hosts may differ by more than the margin
+            self.assertIn("1 not reached", result.out, result)
+            self.assertRegex(result.out, r"\n  b     ERROR .*Permission denied")
+            lines = [json.loads(line) for line in (run.path / "lines").read_text().splitlines()][1:]
+            self.assertEqual({tuple(line["group"]) for line in lines}, {("a", "c")})
+            self.assertTrue(all(line["ending"] == "measured" for line in lines), result)
+            self.assertIn("\n# b  ERROR ", (run.path / "x.exclude.hosts").read_text())
+            self.nothing_is_left(run)
+
+    def test_an_interrupt_keeps_what_was_measured(self):
+        with self.on("a,b,c,d", "accept", "--lines", "{folder}/lines", "--json", "{folder}/x.json") as run:
+            end = time.monotonic() + support.patience(60)
+            lines = run.path / "lines"
+            while (not lines.exists() or lines.read_text().count("\n") < 6) and time.monotonic() < end:
+                time.sleep(0.1)
+            run.process.send_signal(signal.SIGTERM)
+            result = run.wait(support.patience(30))
+            self.assertEqual(result.code, 130, result)
+            self.assertIn("INCOMPLETE: ", result.out, result)
+            self.assertIn("interrupted by signal 15", result.err, result)
+            self.assertTrue(json.loads((run.path / "x.json").read_text())["is_interrupted"])
+            self.assertGreaterEqual(lines.read_text().count('"measured"'), 5)
+            self.nothing_is_left(run)
+
+
+if __name__ == "__main__":
+    unittest.main()
