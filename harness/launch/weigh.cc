@@ -171,17 +171,25 @@ void RunningJob::weigh_board() {
 
 void RunningJob::expire(std::chrono::milliseconds most) {
   if (finding_) return;
-  const std::vector<RankView> all = views();
+  std::vector<RankView> all = views();
+  for (RankView& view : all) view.granted = {};  // there is no more time
   const auto name = [&](std::uint32_t index) { return listener_.case_name(index); };
-  const auto blame = all_said_hello() ? judge_hang({.ranks = all, .patience = kLeastWait}, name) : std::nullopt;
   Finding finding;
-  finding.how = blame && blame->how == Ending::stopped ? Ending::stopped : Ending::hung;
-  finding.rank = blame ? blame->rank : -1;
+  finding.how = Ending::hung;
   finding.code = Code::timeout;
   finding.text = fmt::format("not done within {} s", std::chrono::duration<double>(most).count());
-  if (blame) finding.text += ": " + blame->text;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (!members_[i].has_said_hello) finding.text += fmt::format("; no word from {}", who(static_cast<int>(i), 0));
+  const auto stopped = std::ranges::find(all, 'T', &RankView::state);
+  const auto silent = std::ranges::find(members_, false, &Member::has_said_hello);
+  if (stopped != all.end()) {
+    finding.how = Ending::stopped;
+    finding.rank = stopped->rank;
+    finding.text += fmt::format(": {} is {}", who(stopped->rank, stopped->pid), describe_state(stopped->state));
+  } else if (silent != members_.end()) {
+    finding.rank = static_cast<int>(silent - members_.begin());
+    finding.text += fmt::format(": no word from {}", who(finding.rank, 0));
+  } else if (const auto blame = judge_hang({.ranks = all, .patience = kLeastWait}, name)) {
+    finding.rank = blame->rank;
+    finding.text += ": " + blame->text;
   }
   finding.text += rank_lines(all);
   add(std::move(finding));

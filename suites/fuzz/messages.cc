@@ -88,6 +88,7 @@ constexpr std::array kKinds{
     Kind{"costs", costs},
     Kind{"invitation", invitation},
     Kind{"hello", there_and_back_as_json<harness::hosts::HostHello, harness::hosts::hello_from_json>},
+    Kind{"meets", there_and_back_as_json<harness::hosts::MeetingPlace, harness::hosts::meeting_place_from_json>},
     Kind{"job", there_and_back_as_json<harness::hosts::HostJob, harness::hosts::job_from_json>},
     Kind{"failed", last_words},
     Kind{"reports", reports},

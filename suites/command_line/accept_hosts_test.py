@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tutti accept` on several hosts, through an agent that only runs the command: their processes stay while groups come
+and go over them, a group that fails ends alone, a host that is lost is named, and nothing is left."""
+import json
+import os
+import pathlib
+import signal
+import tempfile
+import time
+import unittest
+
+import support
+
+# The processes of a host say in their environment which one they are of.
+AGENT = """#!/bin/sh
+NODE=$1
+export NODE
+shift
+if [ "$NODE" = absent ]; then echo "no route to $NODE"; exit 255; fi
+exec "$@"
+"""
+CRASH = 5
+INTERRUPTED = 130
+
+
+class AcceptedHosts(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="tutti-agents-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.agent = pathlib.Path(folder.name) / "agent"
+        cls.agent.write_text(AGENT)
+        cls.agent.chmod(0o755)
+
+    def on(self, hosts, *words):
+        return support.Run("accept", "--hosts", hosts, "--agent", self.agent, "--interface", "127.0.0.1", "--stages", "pairs",
+                           "--margin", "50%", "--lines", "{folder}/lines", *words)
+
+    def processes(self, run, role):
+        """Pids by host of the processes of this run: of "host", or of "rank"."""
+        found = {}
+        for pid in run.living():
+            if support.command_of(pid)[1:] == [role] and (node := support.environment_of(pid).get("NODE")):
+                found[node] = pid
+        return found
+
+    def written(self, run):
+        """What has been written of tests so far."""
+        path = run.path / "lines"
+        lines = path.read_text().split("\n")[:-1] if path.exists() else []
+        return [line for line in map(json.loads, lines) if "group" in line]
+
+    def until(self, run, what, holds, limit=60):
+        end = time.monotonic() + support.patience(limit)
+        while time.monotonic() < end and run.process.poll() is None:
+            if value := holds():
+                return value
+            time.sleep(0.005)
+        raise AssertionError(f"{what}: {self.written(run)}\n{run.texts()}")
+
+    def after(self, run, plays):
+        """Returns once so many plays are over."""
+        self.until(run, f"{plays} plays", lambda: {line["play"] for line in self.written(run)} >= set(range(plays)))
+
+    def ranks_of(self, run, node):
+        """The rank on that host, and its partner's host, while both play."""
+        def find():
+            ranks = self.processes(run, "rank")
+            return ranks if len(ranks) == 4 and node in ranks else None
+        return self.until(run, f"ranks on all hosts, {node} among them", find)
+
+    def stop(self, run):
+        """^C, and what became of the run."""
+        run.process.send_signal(signal.SIGINT)
+        result = run.wait(support.patience(20))
+        self.assertEqual(run.left_behind(), [], result)
+        return result
+
+    def failed(self, run):
+        return [line for line in self.written(run) if line["ending"] not in ("measured", "interrupted")]
+
+    def test_the_processes_of_hosts_stay_and_disjoint_pairs_play_at_once(self):
+        with self.on("a,b,c,d") as run:
+            self.after(run, 1)
+            first = self.processes(run, "host")
+            self.assertEqual(sorted(first), ["a", "b", "c", "d"])
+            self.after(run, 3)
+            self.assertEqual(self.processes(run, "host"), first)
+            result = self.stop(run)
+            self.assertEqual(result.code, INTERRUPTED, result)
+            of_first = [line["group"] for line in self.written(run) if line["play"] == 0 and line["cell"].startswith("bandwidth/")]
+            self.assertEqual(sorted(node for group in of_first for node in group), ["a", "b", "c", "d"], "two pairs")
+            self.assertEqual(self.failed(run), [])
+
+    def ends_alone(self, number, ending, words):
+        with self.on("a,b,c,d") as run:
+            self.after(run, 1)
+            hosts = self.processes(run, "host")
+            os.kill(self.ranks_of(run, "a")["a"], number)
+            failed = self.until(run, "a test that fails", lambda: self.failed(run))
+            self.assertEqual({line["ending"] for line in failed}, {ending}, failed)
+            self.assertIn("a", failed[0]["group"])
+            self.assertIn(words, failed[0]["detail"])
+            play = failed[0]["play"]
+            beside = [line for line in self.written(run) if line["play"] == play and "a" not in line["group"]
+                      and not set(line["group"]) & set(failed[0]["group"])]
+            self.assertEqual({line["ending"] for line in beside}, {"measured"}, beside)
+            # The host itself is well: it plays again.
+            self.until(run, "another test on a", lambda: [line for line in self.written(run) if line["play"] > play
+                                                          and "a" in line["group"] and line["ending"] == "measured"])
+            self.assertEqual(self.processes(run, "host"), hosts)
+            self.stop(run)
+
+    def test_a_pair_whose_rank_is_killed_ends_alone(self):
+        self.ends_alone(signal.SIGKILL, "failed", "was killed by signal 9")
+
+    def test_a_pair_whose_rank_is_stopped_ends_alone(self):
+        self.ends_alone(signal.SIGSTOP, "hung", "is stopped")
+
+    def test_a_host_that_dies_is_named_and_the_others_go_on(self):
+        with self.on("a,b,c,d") as run:
+            self.after(run, 1)
+            self.ranks_of(run, "d")
+            os.kill(self.processes(run, "host")["d"], signal.SIGKILL)
+            failed = self.until(run, "a test that fails", lambda: self.failed(run))
+            self.assertIn("host d", failed[0]["detail"])
+            self.assertIn("is lost", failed[0]["detail"])
+            play = failed[0]["play"]
+            self.until(run, "later tests", lambda: [line for line in self.written(run) if line["play"] > play
+                                                    and line["ending"] == "measured"])
+            self.assertEqual([line for line in self.written(run) if line["play"] > play and "d" in line["group"]
+                              and line["ending"] == "measured"], [])
+            self.stop(run)
+
+    def test_a_host_that_does_not_come_is_untested_and_the_others_play(self):
+        with self.on("a,absent,b", "--budget", "4s") as run:
+            result = run.wait(support.patience(60))
+            self.assertRegex(result.out, r"absent +ERROR")
+            self.assertIn("exited with code 255 before it had come: no route to absent", result.out)
+            self.assertEqual({tuple(line["group"]) for line in self.written(run)}, {("a", "b")})
+            self.assertEqual(self.failed(run), [])
+            self.assertEqual(run.left_behind(), [], result)
+
+    def test_a_killed_launcher_leaves_nothing(self):
+        with self.on("a,b,c,d") as run:
+            self.ranks_of(run, "a")
+            run.note_memory()
+            run.process.kill()
+            run.process.wait()
+            end = time.monotonic() + support.patience(5)
+            while run.left_behind() and time.monotonic() < end:
+                time.sleep(0.05)
+            self.assertEqual(run.left_behind(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
