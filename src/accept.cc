@@ -35,6 +35,7 @@
 #include "src/options.h"
 #include "src/program.h"
 #include "src/progress.h"
+#include "src/report.h"
 #include "src/usage.h"
 
 namespace tutti::program {
@@ -44,7 +45,7 @@ namespace accept = harness::accept;
 using Clock = std::chrono::steady_clock;
 
 struct AcceptRequest {
-  std::string pretend, leaves, stages, resume, lines, json, junit, prometheus, exclude, budget, baseline;
+  std::string pretend, leaves, stages, resume, lines, json, html, junit, prometheus, exclude, budget, baseline;
   std::string margin = "5%", too_fast = "10%", seed = "1", message_size = "1M";
   bool is_full = false;
   bool only_lists = false;
@@ -269,6 +270,9 @@ Status open_files(const AcceptRequest& request, harness::OutputFiles& files) {
        {request.json, request.junit, request.prometheus, request.hosts_path(), request.slurm_path()}) {
     TUTTI_RETURN_IF_ERROR(files.open(path));
   }
+  if (request.html.empty()) return {};
+  TUTTI_RETURN_IF_ERROR(check_report_files({.html = request.html, .png = {}, .svg = {}}, files));
+  warn_without_drawing();
   return {};
 }
 
@@ -283,7 +287,11 @@ Status write_files(const AcceptRequest& request, const accept::AcceptReport& rep
   write(request.junit, accept_junit(report));
   write(request.prometheus, accept_prometheus(report));
   write(request.hosts_path(), hosts_file(report));
-  write(request.slurm_path(), slurm_file(report, ""));
+  write(request.slurm_path(), slurm_file(report, request.html));
+  if (!request.html.empty()) {
+    const Status drawn = make_accept_page(accept_json(report), request.html, files);
+    if (first.is_ok()) first = drawn;
+  }
   return first;
 }
 
@@ -433,6 +441,7 @@ void add_accept(CLI::App& program, Action& action) {
   add("--exclude", request->exclude, "PREFIX",
       "write PREFIX.exclude.hosts, those that passed, and PREFIX.exclude.slurm, options and commands to review");
   add("--json", request->json, "FILE", "write what was found as JSON: a baseline for another day");
+  add("--html", request->html, "FILE", "draw one page of what was found, at the end");
   add("--junit", request->junit, "FILE", "write JUnit XML, one case per node, link and uplink");
   add("--prometheus", request->prometheus, "FILE", "write metrics as text at the end");
   command->add_flag("--list", request->only_lists, "print the forecast, and play nothing");

@@ -273,6 +273,10 @@ int report(const ReportRequest& request) {
 
 }  // namespace
 
+Status make_accept_page(const std::string& document, const std::string& html, harness::OutputFiles& opened) {
+  return draw_or_tell(document, {.html = html, .png = {}, .svg = {}}, opened);
+}
+
 void warn_without_drawing() {
   int interrupted = 0;
   Status status;

@@ -31,4 +31,8 @@ void warn_without_drawing();
 [[nodiscard]] Status make_report(std::span<const harness::ResultFile> results, const ReportFiles& files,
                                  harness::OutputFiles& opened);
 
+/// Draws the page of an acceptance from its JSON. Errors: as make_report.
+[[nodiscard]] Status make_accept_page(const std::string& document, const std::string& html,
+                                      harness::OutputFiles& opened);
+
 }  // namespace tutti::program

@@ -78,11 +78,21 @@ class Culprits {
       const SuspectPart out_part{.kind = Kind::node, .first = node, .way = Way::out};
       const SuspectPart in_part{.kind = Kind::node, .first = node, .way = Way::in};
       const Judgement out = repeats_.judgement_of(out_part), in = repeats_.judgement_of(in_part);
-      if (out.verdict == Verdict::pass && in.verdict == Verdict::pass) continue;
+      const bool has_passed = out.verdict == Verdict::pass && in.verdict == Verdict::pass;
+      if (has_passed && !was_far_slower(node, slower_of(out, in))) continue;
       Finding finding{.what = Class::nic, .first = node, .judgement = slower_of(out, in)};
       set_tests(finding, out_part);
       set_tests(finding, in_part);
       count_partners(finding);
+      if (has_passed) {  // a passing test never clears a failed one
+        finding.what = Class::unsteady;
+        finding.judgement.verdict = Verdict::suspect;
+        finding.detail =
+            fmt::format("{:.0f} % slower in the first pass, and not in its repeats",
+                        -100 * std::expm1(std::min(suspects_.nodes[at(node)].out, suspects_.nodes[at(node)].in)));
+        nodes.push_back(std::move(finding));
+        continue;
+      }
       const Part part = slow_part({.out = out, .in = in}, plan_.limits);
       if (part == Part::nic_out || part == Part::nic_in) {
         finding.what = part == Part::nic_out ? Class::nic_out : Class::nic_in;
@@ -110,6 +120,15 @@ class Culprits {
       }
     }
     found_.insert(found_.end(), nodes.begin(), nodes.end());
+  }
+
+  /// Whether the first pass had the node much slower than its repeats do, by more than noise explains.
+  [[nodiscard]] bool was_far_slower(int node, const Judgement& repeats) const {
+    constexpr double kMargins = 3;
+    constexpr std::size_t kManyCells = 4;  // of which a median says something
+    const double before = std::min(suspects_.nodes[at(node)].out, suspects_.nodes[at(node)].in);
+    return player_.nodes().size() > kManyCells && before < kMargins * margin_of(plan_.limits) &&
+           repeats.middle > before / 2;
   }
 
   /// With how many good nodes the first pass had it, and was slow.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the bundle on stdin, which `tutti report` writes: one HTML page, or pictures as files.
+"""Draws the bundle on stdin, which `tutti report` writes: one HTML page, or pictures as files. Of an acceptance: its page.
 
 Exit code: 0; 2 where a file cannot be written or the bundle is damaged, with one line on stderr.
 """
@@ -31,6 +31,8 @@ def read_bundle(text: str) -> dict:
         bundle = json.loads(text)
     except json.JSONDecodeError as problem:
         raise DamagedBundle(f"the bundle is no JSON: {problem}") from problem
+    if isinstance(bundle, dict) and bundle.get("kind") == "accept" and bundle.get("version") == VERSION:
+        return bundle
     if not isinstance(bundle, dict) or bundle.get("version") != VERSION:
         raise DamagedBundle(f"the bundle is not of version {VERSION}: this tutti and its scripts/report differ")
     for name in LISTS:
@@ -52,10 +54,13 @@ def leave_users_settings() -> None:
 
 def draw(bundle: dict, arguments: argparse.Namespace) -> None:
     """Writes what the arguments name."""
-    import files
     import page
     import pictures
 
+    if bundle.get("kind") == "accept":
+        import accept_page
+        write_page(arguments.html, accept_page.render(bundle))
+        return
     drawn = pictures.all_pictures(bundle)
     for folder, suffix in ((arguments.png, "png"), (arguments.svg, "svg")):
         if folder:
@@ -63,11 +68,17 @@ def draw(bundle: dict, arguments: argparse.Namespace) -> None:
             for picture in drawn:
                 picture.save(folder, suffix)
     if arguments.html:
-        text = page.render(bundle, drawn, pictures.left_out_pictures(bundle)).encode("utf-8")
-        if arguments.html == "-":
-            sys.stdout.buffer.write(text)
-        else:
-            files.write_whole(Path(arguments.html), text)
+        write_page(arguments.html, page.render(bundle, drawn, pictures.left_out_pictures(bundle)))
+
+
+def write_page(path: str, text: str) -> None:
+    """To a file as a whole, or to stdout."""
+    import files
+
+    if path == "-":
+        sys.stdout.buffer.write(text.encode("utf-8"))
+    else:
+        files.write_whole(Path(path), text.encode("utf-8"))
 
 
 def main() -> int:

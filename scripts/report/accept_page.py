@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of an acceptance: verdict, what differs, who reaches whom how fast, and each node."""
+
+from __future__ import annotations
+
+import jinja2
+import numpy
+from markupsafe import Markup
+
+import style
+from page import FOLDER
+from pictures_base import drawn, new_figure
+from pictures_numbers import is_number
+
+MOST_LABELS = 64  # names on an axis
+SHADES = 20       # percent beyond which a colour says no more
+MOODS = {"PASS": "good", "FAIL": "bad", "ERROR": "bad"}
+
+
+def percent(value: object) -> str:
+    """A ratio less one as signed percent."""
+    if not is_number(value):
+        return ""
+    text = f"{100 * value:+.1f}"
+    return "0.0" if text in ("+0.0", "-0.0") else text
+
+
+def order_of(nodes: list[dict]) -> list[int]:
+    """Nodes by their leaf, then as they were named."""
+    return sorted(range(len(nodes)), key=lambda at: (str(nodes[at].get("leaf") or ""), at))
+
+
+def matrix_of(document: dict) -> numpy.ndarray | None:
+    """Senders by receivers in percent of the level, NaN where no test was; None where there is none."""
+    rows = document.get("of_level")
+    if not isinstance(rows, list) or not rows:
+        return None
+    cells = [[100 * cell if is_number(cell) else numpy.nan for cell in row] for row in rows]
+    return numpy.array(cells) if all(len(row) == len(cells) for row in cells) else None
+
+
+def heat_map(document: dict, nodes: list[dict]):
+    """The matrix as a picture, with the medians of rows and columns beside it."""
+    matrix = matrix_of(document)
+    if matrix is None or numpy.isnan(matrix).all():
+        return None
+    order = order_of(nodes)
+    names = [style.plain(nodes[at]["node"]) for at in order]
+    leaves = [str(nodes[at].get("leaf") or "") for at in order]
+    sorted_cells = matrix[numpy.ix_(order, order)]
+    many = len(order) > MOST_LABELS
+
+    def median(axis: int) -> numpy.ndarray:
+        return numpy.array([numpy.nanmedian(line) if not numpy.isnan(line).all() else numpy.nan
+                            for line in (sorted_cells if axis else sorted_cells.T)])
+
+    def draw():
+        side = 5.2 if many else max(3.2, 0.13 * len(order) + 2.4)
+        figure = new_figure(side + 1.5, side + 0.9)
+        grid = figure.add_gridspec(2, 2, width_ratios=(side, 0.35), height_ratios=(0.35, side), wspace=0.04, hspace=0.04,
+                                   left=0.12, right=0.93, top=0.96, bottom=0.12)
+        cells = figure.add_subplot(grid[1, 0])
+        options = {"cmap": "RdBu", "vmin": -SHADES, "vmax": SHADES, "aspect": "auto", "interpolation": "nearest"}
+        image = cells.imshow(sorted_cells, **options)
+        above, beside = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 1])
+        above.imshow(median(0)[None, :], **options)
+        beside.imshow(median(1)[:, None], **options)
+        for axes in (above, beside):
+            axes.set_xticks([])
+            axes.set_yticks([])
+        above.set_title("median received", fontsize=8, loc="left")
+        beside.set_title("sent", fontsize=8, loc="left")
+        if many:
+            begins = [at for at in range(len(order)) if at == 0 or leaves[at] != leaves[at - 1]]
+            places, labels = begins, [leaves[at] or names[at] for at in begins]
+        else:
+            places, labels = list(range(len(order))), names
+        cells.set_xticks(places, labels, rotation=90, fontsize=7)
+        cells.set_yticks(places, labels, fontsize=7)
+        for at in range(1, len(order)):
+            if leaves[at] != leaves[at - 1]:
+                cells.axhline(at - 0.5, color=style.INK, linewidth=0.6)
+                cells.axvline(at - 0.5, color=style.INK, linewidth=0.6)
+        cells.set_xlabel("receiver")
+        cells.set_ylabel("sender")
+        figure.colorbar(image, ax=[above, cells, beside], fraction=0.03, pad=0.02, label="percent of the fleet's level")
+        return figure
+
+    worst = numpy.nanmin(sorted_cells)
+    at = numpy.unravel_index(numpy.nanargmin(sorted_cells), sorted_cells.shape)
+    alt = (f"A square of {len(order)} senders by {len(order)} receivers, sorted by leaf. Red is slower than the fleet, blue faster, "
+           f"white as fast. The slowest cell is {names[at[0]]} to {names[at[1]]}, {worst:+.1f} %.")
+    return drawn("matrix", "Who reaches whom how fast: the median of the first pass, against the fleet", alt, "matrix", "", draw)
+
+
+def findings_of(document: dict) -> list[dict]:
+    """What is not PASS, as text."""
+    return [{"verdict": style.plain(item.get("verdict") or ""), "what": style.plain(item.get("class") or ""),
+             "nodes": ", ".join(style.plain(name) for name in item.get("nodes") or []) or style.plain(item.get("leaf") or "fleet"),
+             "by": percent(item.get("of_fleet")), "low": percent(item.get("low")), "high": percent(item.get("high")),
+             "tests": style.plain(item.get("tests")), "visits": style.plain(item.get("visits")),
+             "sentence": style.plain(item.get("sentence") or "")}
+            for item in document.get("findings") or [] if isinstance(item, dict)]
+
+
+def nodes_of(nodes: list[dict]) -> list[dict]:
+    """Each node as text: those that did not pass first."""
+    def worse_first(item: dict) -> int:
+        return 0 if item.get("verdict") != "PASS" else 1
+    return [{**{name: style.plain(item.get(name) or "") for name in ("node", "leaf", "verdict", "reason")},
+             **{name: percent(item.get(name)) for name in ("alone", "out", "in", "latency")},
+             "tests": style.plain(item.get("tests"))} for item in sorted(nodes, key=worse_first)]
+
+
+def facts_of(document: dict) -> list[tuple[str, str]]:
+    """What the verdict rests on, and how long it holds."""
+    fleet = document.get("fleet") or {}
+    def speed(name: str) -> str:
+        value = fleet.get(name)
+        return f"{value / 1e9:.4g} GB/s" if is_number(value) else ""
+    pairs = f"{document.get('tested_pairs')} of {document.get('pairs')}, {document.get('rounds')} rounds and {document.get('repeat_rounds')} of repeats"
+    validity = "a pretended cluster: nothing was measured" if document.get("is_pretended") else \
+        f"{document.get('valid_hours')} h after {document.get('ended')}"
+    found = [("a pair within a leaf", speed("near_bytes_per_second")), ("a pair between leaves", speed("far_bytes_per_second")),
+             ("latency", f"{fleet['latency_us']:.3g} us" if is_number(fleet.get("latency_us")) else ""),
+             ("spread of nodes", percent(fleet.get("spread_of_nodes")).lstrip("+") + " %"),
+             ("spread of repeats", percent(fleet.get("spread_of_repeats")).lstrip("+") + " %"),
+             ("pairs", pairs), ("margin", f"{100 * document['margin']:g} %" if is_number(document.get("margin")) else ""),
+             ("confidence", style.plain(document.get("confidence"))), ("valid", validity), ("command", document.get("command") or ""),
+             ("build", document.get("build") or ""), ("began", document.get("began") or ""), ("ended", document.get("ended") or "")]
+    return [(name, style.plain(value)) for name, value in found if value and value.strip(" %")]
+
+
+def render(document: dict) -> str:
+    """The page as text."""
+    document = style.plain_texts(document)
+    nodes = [item for item in document.get("nodes") or [] if isinstance(item, dict) and isinstance(item.get("node"), str)]
+    picture = heat_map(document, nodes)
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(FOLDER), autoescape=True, trim_blocks=True,
+                                     lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    sheet = (FOLDER / "page.css").read_text()
+    excluded = [style.plain(name) for name in document.get("excluded") or []]
+    return environment.get_template("accept.html.j2").render(
+        verdict=f"tutti accept: {style.plain(document.get('sentence') or '')}", mood=MOODS.get(document.get("verdict"), "doubtful"),
+        findings=findings_of(document), nodes=nodes_of(nodes), excluded=excluded, facts=facts_of(document),
+        picture={"title": picture.title, "alt": picture.alt, "svg": Markup(picture.svg)} if picture else None,
+        sheet=Markup(sheet))
