@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints a table of trials: `accept_study [KINDS [NODES [SHARES [NOISE [CLUSTERS [SEED]]]]]]`, lists with commas.
+// Prints a table of trials: `accept_study [KINDS [NODES [SHARES [NOISE [CLUSTERS [SEED [LEAST]]]]]]]`, lists with
+// commas; kinds may be all, none and mixed. With LEAST it fails if a cell of usual noise has an F1 below it, or if more
+// than 1 in 500 healthy clusters have a false alarm.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -33,11 +35,15 @@ harness::accept::Noise noise_named(const std::string& name) {
 
 int main(int argc, char** argv) {
   const auto argument = [&](int at, const char* usual) { return argc > at ? argv[at] : usual; };
-  std::vector<std::string> kinds = words_of(argument(1, "all"));
-  if (kinds.front() == "all") {
-    kinds.clear();
-    for (const std::string_view kind : suites::trial_kinds()) kinds.emplace_back(kind);
+  std::vector<std::string> kinds;
+  for (const std::string& kind : words_of(argument(1, "all"))) {
+    if (kind != "all") kinds.push_back(kind);
+    for (const std::string_view one : suites::trial_kinds()) {
+      if (kind == "all") kinds.emplace_back(one);
+    }
   }
+  const double least = std::atof(argument(7, "0"));
+  bool is_well = true;
   const int clusters = std::atoi(argument(5, "50"));
   const auto seed = static_cast<std::uint64_t>(std::atoll(argument(6, "1000")));
   for (const std::string& noise : words_of(argument(4, "typical"))) {
@@ -54,7 +60,14 @@ int main(int argc, char** argv) {
           cell.noise = noise_named(noise);
           cell.are_multiples_drawn = is_mixed_noise;
           cell.faults = 3;
-          const auto counts = suites::try_clusters(cell, clusters, seed);
+          const bool is_at_limit = kind == "too-fast" && share == "10";  // the share from which on it is a fault
+          const int times = kind == "none" && least > 0 ? 10 : 1;
+          const auto counts = suites::try_clusters(cell, clusters * times, seed);
+          if (least > 0 && kind == "none") is_well &= counts.alarms <= 1 + counts.clusters / 500;
+          // With few nodes, and in heavy tails, some faults stay undecided: results/2026-11-accept has how many.
+          const bool is_usual = noise == "typical" && cell.nodes >= 8 && !is_at_limit;
+          if (least > 0 && kind != "none" && is_usual) is_well &= counts.f1() >= least;
+          if (!is_well) fmt::print("    below what is asked\n");
           fmt::print("{}\n", suites::line_of(cell, counts));
           if (!counts.example.empty()) fmt::print("    {}\n", counts.example);
           std::fflush(stdout);
@@ -62,4 +75,5 @@ int main(int argc, char** argv) {
       }
     }
   }
+  return is_well ? 0 : 1;
 }
