@@ -32,6 +32,7 @@
 #include "impl/types/names.h"
 #include "impl/types/number.h"
 #include "src/accept_crew.h"
+#include "src/join.h"
 #include "src/options.h"
 #include "src/program.h"
 #include "src/progress.h"
@@ -453,6 +454,11 @@ void add_accept(CLI::App& program, Action& action) {
       auto settings = places->settings({});
       if (!settings.is_ok()) return complain(settings.status());
       request->places = std::move(settings).value();
+      if (request->pretend.empty()) {
+        if (const Joining joining = join_crew(request->places, request->only_lists); joining.exit_code) {
+          return *joining.exit_code;
+        }
+      }
       return run_accept(*request);
     };
   });

@@ -144,6 +144,7 @@ Result<std::unique_ptr<HostsCrew>> HostsCrew::start(const Settings& places) {
   std::unique_ptr<HostsCrew> crew(new HostsCrew(places));
   harness::HostsRequest request{
       .hosts = {}, .agent = places.reach.agent, .interface = places.reach.interface, .build = build_text()};
+  if (places.reach.joined != nullptr) request.joined = places.reach.joined->hosts;
   for (const NamedHost& host : crew->hosts_) request.hosts.push_back(host.name);
   TUTTI_RETURN_IF_ERROR(crew->crew_.start(std::move(request),
                                           std::chrono::duration_cast<std::chrono::milliseconds>(places.sweep.timeout)));
@@ -199,7 +200,9 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
     kept.messages.emplace(kept.spec);
     std::vector<int> nodes = groups[i];
     if (is_back) std::ranges::reverse(nodes);
-    jobs.push_back(crew_group_of(job_of(kept.spec, topology.value(), {}, places_.reach), nodes));
+    // Whoever has started the hosts' processes has not started these ranks.
+    const Reach reach{.agent = places_.reach.agent, .interface = places_.reach.interface};
+    jobs.push_back(crew_group_of(job_of(kept.spec, topology.value(), {}, reach), nodes));
     jobs.back().deadline = most;
     jobs.back().listener = &*kept.messages;
   }

@@ -129,15 +129,16 @@ int complain_of_meeting(const Status& why) {
   return complain_once(Status(Code::unavailable, why.message()));
 }
 
-/// The first process of a host that is not the first.
-int serve_host(const harness::JoinedHosts& hosts, const harness::Announcement& announcement) {
+/// The first process of a host that is not the first. `announcement`: where the ranks of this host come to; null: it
+/// starts them itself.
+int serve_host(const harness::JoinedHosts& hosts, const harness::Announcement* announcement) {
   const Status status = harness::serve_as_host_process(
       {.key = tcp::to_text(hosts.key),
        .address = hosts.launcher,
        .host = hosts.own,
        .interface = hosts.interface,
-       .control = announcement.control(),
-       .control_socket = announcement.control_socket()},
+       .control = announcement == nullptr ? "" : announcement->control(),
+       .control_socket = announcement == nullptr ? -1 : announcement->control_socket()},
       build_text(), harness::standings_on_host, [&](std::string_view what) {
         harness::to_stderr(fmt::format("tutti: rank 0 on {} {}\n", hosts.all.front().name, what));
       });
@@ -186,13 +187,41 @@ Joining join_job(Settings& settings, bool only_lists) {
   }
   if (const Status fits = check_expected(settings, hosts); !fits.is_ok()) return {complain_once(fits)};
   if (world.local_process > 0) return {become_rank(world, name, arguments, settings.sweep.timeout)};
-  if (world.process > 0) return {serve_host(*joined->hosts, *announcement)};
+  if (world.process > 0) return {serve_host(*joined->hosts, announcement.get())};
   if (joined->hosts != nullptr) {
     settings.conditions.topology.hosts = joined->hosts->named();
     if (settings.sweep.transports.empty()) settings.sweep.transports = {harness::transport_between_hosts().name};
   }
   // Which references these processes can be the ranks of, their starter decides: who wants one names it.
   if (settings.sweep.backends.empty()) settings.sweep.backends = {std::string(harness::kOwnBackend)};
+  settings.reach.joined = std::move(joined);
+  return {};
+}
+
+Joining join_crew(Settings& settings, bool only_lists) {
+  const auto found = world_of(settings);
+  if (!found.is_ok()) return {complain(found.status())};
+  const World& world = found.value();
+  if (world.processes == 1 || !settings.conditions.topology.hosts.empty()) return {};
+  if (only_lists && world.process > 0) return {exit_ok};
+  if (!world.spans_hosts()) {
+    return {complain_here(error(Code::invalid_argument,
+                                "{} has started {} processes on one host, and `tutti accept` "
+                                "needs one on each of several",
+                                world.started_by, world.processes))};
+  }
+  harness::leave_binding();  // before there is a thread
+  harness::end_with_starter();
+  ::setenv(harness::kJoined, "1", 1);
+  auto met = meet(settings, world, command_line());
+  if (!met.is_ok()) return {complain_of_meeting(met.status())};
+  if (world.local_process > 0) return {exit_ok};
+  if (world.process > 0) return {serve_host(*met.value(), nullptr)};
+  auto joined = std::make_shared<StartedJob>();
+  joined->starter = world.started_by.substr(0, world.started_by.find(' '));
+  joined->arguments = command_line();
+  joined->hosts = std::move(met).value();
+  settings.conditions.topology.hosts = joined->hosts->named();
   settings.reach.joined = std::move(joined);
   return {};
 }

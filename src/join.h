@@ -20,4 +20,8 @@ struct Joining {
 /// say who its ranks are. Every other process returns when its ranks are done. `only_lists`: nothing is to run.
 [[nodiscard]] Joining join_job(Settings& settings, bool only_lists);
 
+/// The same for `tutti accept`, where one process a host is enough: the first of each host becomes what stays there
+/// (harness/hosts/crew.h), and further ones end at once. In process 0 the settings then say which hosts there are.
+[[nodiscard]] Joining join_crew(Settings& settings, bool only_lists);
+
 }  // namespace tutti::program

@@ -27,7 +27,9 @@ int refuse_job(const CLI::App& program) {
     starts_ranks |= program.got_subcommand(command);
   if (!starts_ranks) return exit_ok;
   const auto world = world_from_environment();
-  const bool joins = program.got_subcommand("run") || program.got_subcommand("check");
+  const bool accepts_hosts =
+      program.got_subcommand("accept") && program.get_subcommand("accept")->count("--pretend") == 0;
+  const bool joins = program.got_subcommand("run") || program.got_subcommand("check") || accepts_hosts;
   if (joins && (!world.is_ok() || world.value().processes > 1)) return exit_ok;  // it then sees for itself
   if (!world.is_ok()) return complain(world.status());                           // of how many it is one is not known
   if (world.value().processes == 1) {

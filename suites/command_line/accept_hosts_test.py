@@ -9,6 +9,7 @@ import tempfile
 import time
 import unittest
 
+import joined_test
 import support
 
 # The processes of a host say in their environment which one they are of.
@@ -151,6 +152,28 @@ class AcceptedHosts(unittest.TestCase):
             while run.left_behind() and time.monotonic() < end:
                 time.sleep(0.05)
             self.assertEqual(run.left_behind(), [])
+
+
+class Started(joined_test.Joined):
+    """A starter has started a process on each host, as srun, mpirun and torchrun do."""
+
+    def test_the_first_process_of_each_host_stays_there_and_the_others_end(self):
+        path = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="tutti-lines-"))) / "lines"
+        runs = self.start([2, 1, 1], "accept", "--stages", "pairs", "--margin", "50%", "--budget", "4s", "--lines", path)
+        results = self.ends(runs)
+        self.assertEqual([result.code for result in results[1:]], [0] * 3, results)
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        self.assertEqual(len(lines[0]["nodes"]), 3)
+        tests = [line for line in lines if "group" in line]
+        self.assertTrue(tests, results)
+        self.assertEqual({line["ending"] for line in tests}, {"measured"}, tests)
+        self.assertEqual([result.out + result.err for result in results[1:]], [""] * 3)
+        self.assertEqual([run.left_behind() for run in runs], [[]] * 4)
+
+    def test_one_host_is_refused(self):
+        results = self.ends(self.start([2], "accept"))
+        self.assertEqual(results[0].code, 2, results)
+        self.assertIn("has started 2 processes on one host", "".join(result.err for result in results))
 
 
 if __name__ == "__main__":
