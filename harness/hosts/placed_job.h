@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -38,9 +37,5 @@ struct PlacedJob : Job {
 /// Starts the ranks on their hosts and waits for the end of the job, as launch_job does. Errors: those of launch_job;
 /// unavailable if the start command cannot reach other hosts.
 [[nodiscard]] Result<Outcome> launch_placed(const PlacedJob& job, Listener& listener);
-
-/// The same for several jobs at once, as launch_jobs does.
-[[nodiscard]] std::vector<Result<Outcome>> launch_all_placed(std::span<const PlacedJob> jobs,
-                                                             std::span<Listener* const> listeners);
 
 }  // namespace tutti::harness::hosts

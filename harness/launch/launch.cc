@@ -3,12 +3,7 @@
 // explains enough, or once every rank said bye and is gone.
 #include "harness/launch/launch.h"
 
-#include <algorithm>
-#include <iterator>
-#include <list>
 #include <poll.h>
-#include <tuple>
-#include <utility>
 
 #include "harness/launch/control_name.h"
 #include "harness/launch/limits.h"
@@ -228,36 +223,17 @@ Status check(const Job& job) {
 
 }  // namespace
 
-std::vector<Result<Outcome>> launch_jobs(std::span<const Job> jobs, std::span<Listener* const> listeners) {
-  std::vector<Result<Outcome>> outcomes(jobs.size(), error(Code::io, "the job is not over"));
-  std::list<std::pair<std::size_t, RunningJob>> running;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    Status started = check(jobs[i]);
-    if (started.is_ok()) started = prepare_limits(needs_of(jobs[i]));
-    if (started.is_ok()) {
-      running.emplace_back(std::piecewise_construct, std::tuple(i), std::tie(jobs[i], *listeners[i]));
-      started = running.back().second.start();
-      if (!started.is_ok()) running.pop_back();
-    }
-    if (!started.is_ok()) outcomes[i] = started;
-  }
-  while (!running.empty()) {
-    std::vector<pollfd> set;
-    std::chrono::milliseconds most = kTick;
-    for (const auto& [index, job] : running) most = std::min(most, job.add_to(set));
-    ::poll(set.data(), set.size(), static_cast<int>(most.count()));
-    for (auto one = running.begin(); one != running.end();) {
-      auto outcome = one->second.step();
-      if (outcome) outcomes[one->first] = *std::move(outcome);
-      one = outcome ? running.erase(one) : std::next(one);
-    }
-  }
-  return outcomes;
-}
-
 Result<Outcome> launch_job(const Job& job, Listener& listener) {
-  Listener* const one = &listener;
-  return std::move(launch_jobs(std::span(&job, 1), std::span(&one, 1)).front());
+  TUTTI_RETURN_IF_ERROR(check(job));
+  TUTTI_RETURN_IF_ERROR(prepare_limits(needs_of(job)));
+  RunningJob running(job, listener);
+  TUTTI_RETURN_IF_ERROR(running.start());
+  for (;;) {
+    std::vector<pollfd> set;
+    const auto most = running.add_to(set);
+    ::poll(set.data(), set.size(), static_cast<int>(most.count()));
+    if (auto outcome = running.step()) return *std::move(outcome);
+  }
 }
 
 }  // namespace tutti::harness::launch

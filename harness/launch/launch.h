@@ -3,9 +3,6 @@
 // nothing behind.
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "harness/launch/job.h"
 
 namespace tutti::harness::launch {
@@ -16,10 +13,5 @@ namespace tutti::harness::launch {
 /// started or all of it is gone): invalid_argument, resource (limits.h; memory for the segments), with the numbers,
 /// unavailable (the program or mpirun cannot be executed), io. What happens to a started job is in the Outcome.
 [[nodiscard]] Result<Outcome> launch_job(const Job& job, Listener& listener);
-
-/// The same for several jobs at once. Each has its own end, which ends no other. Returns when all are over; the outcome
-/// of each is in the place of its job. Jobs and listeners are as many.
-[[nodiscard]] std::vector<Result<Outcome>> launch_jobs(std::span<const Job> jobs,
-                                                       std::span<Listener* const> listeners);
 
 }  // namespace tutti::harness::launch
