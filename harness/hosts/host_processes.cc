@@ -2,12 +2,14 @@
 #include "harness/hosts/host_processes.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <iterator>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -29,6 +31,22 @@ constexpr auto kHostsEndPatience = 4s;   // a host kills its ranks within about 
 constexpr auto kAgentPatience = 1s;      // and its agent then has nothing more to do
 constexpr auto kReasonPatience = 300ms;  // the reason that a host gives may come later than the end of its agent
 
+constexpr std::size_t kMostLookups = 64;  // at once: a name server may take seconds to say that it knows none
+
+/// [name] whether it is this machine's.
+std::vector<char> are_here(const std::vector<std::string>& names) {
+  std::vector<char> here(names.size());
+  std::atomic<std::size_t> next = 0;
+  const auto look_up = [&] {
+    for (std::size_t i = next++; i < names.size(); i = next++) here[i] = tcp::is_this_machine(names[i]) ? 1 : 0;
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < std::min(names.size(), kMostLookups); ++i) threads.emplace_back(look_up);
+  look_up();
+  for (std::thread& thread : threads) thread.join();
+  return here;
+}
+
 }  // namespace
 
 std::string HostProcesses::interface_of_invited() const {
@@ -40,10 +58,11 @@ Status HostProcesses::start(HostsRequest request) {
   JoinedHosts* const joined = request_.joined.get();
   const std::string program = resolve_program(request_.program);
   std::string first_other;
+  const std::vector<char> here = joined == nullptr ? are_here(request_.hosts) : std::vector<char>{};
   for (const std::string& name : request_.hosts) {
     HostProcess& process = all_.emplace_back();
     process.name = name;
-    process.is_here = joined != nullptr ? all_.size() == 1 : tcp::is_this_machine(name);
+    process.is_here = joined != nullptr ? all_.size() == 1 : here[all_.size() - 1] != 0;
     if (!process.is_here && first_other.empty()) first_other = name;
   }
   told_ = served_ = Clock::now();
