@@ -24,6 +24,7 @@
 #include "harness/cases/lists.h"
 #include "harness/cases/sweep.h"
 #include "harness/process/interrupts.h"
+#include "harness/text/counted.h"
 #include "harness/text/file.h"
 #include "harness/text/number.h"
 #include "harness/text/output_file.h"
@@ -192,18 +193,22 @@ std::string time_text(double seconds) {
   return seconds < 90 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.1f} min", seconds / 60);
 }
 
-/// "# 64 nodes: alone 16 rounds, pairs 63 rounds and up to 240 of repeats, ...".
+/// "# 64 nodes: alone 16 rounds, pairs 63 rounds and up to 72 of repeats, at 1.5 s a round: 2.0 min to 3.8 min. ...".
 std::string forecast_text(const accept::Crew& crew, const accept::AcceptPlan& plan, double seconds_a_round) {
   const accept::Rounds rounds = rounds_of(plan, crew.nodes());
-  const double least = seconds_a_round * (rounds.alone + rounds.pairs);
   std::vector<std::string> words;
   if (rounds.alone > 0) words.push_back(fmt::format("alone {} rounds", rounds.alone));
   if (rounds.pairs > 0) {
-    words.push_back(fmt::format("pairs {} rounds and up to {} of repeats", rounds.pairs, rounds.repeats));
+    const std::string repeats = rounds.repeats > 0 ? fmt::format(" and up to {} of repeats", rounds.repeats) : "";
+    words.push_back(fmt::format("pairs {} rounds{}", rounds.pairs, repeats));
   }
-  return fmt::format("# {} nodes: {}, at {:.1f} s a round: {} to {}. ^C or SIGTERM: report of what is done.\n",
-                     crew.nodes(), fmt::join(words, ", "), seconds_a_round, time_text(least),
-                     time_text(least + seconds_a_round * rounds.repeats));
+  if (words.empty()) words.emplace_back("nothing to play");
+  const double least = seconds_a_round * (rounds.alone + rounds.pairs);
+  const double most = least + seconds_a_round * rounds.repeats;
+  const std::string time =
+      rounds.repeats > 0 ? fmt::format("{} to {}", time_text(least), time_text(most)) : time_text(least);
+  return fmt::format("# {}: {}, at {:.1f} s a round: {}. ^C or SIGTERM: report of what is done.\n",
+                     harness::counted(crew.nodes(), "node"), fmt::join(words, ", "), seconds_a_round, time);
 }
 
 /// Shows where it is, and says when it is time to stop.

@@ -60,7 +60,8 @@ Conclusion conclusion_of(const AcceptReport& report) {
     } else if (is_suspicion(finding)) {
       at_least(Conclusion::undecided);
     } else if (finding.judgement.verdict == Verdict::fail) {
-      const bool is_broken = finding.what == Class::dead || finding.what == Class::hung;
+      const bool is_pair_dead = finding.what == Class::either && finding.judgement.middle == 0;
+      const bool is_broken = finding.what == Class::dead || finding.what == Class::hung || is_pair_dead;
       at_least(is_broken ? Conclusion::broken : Conclusion::slow);
     }
   }

@@ -130,6 +130,13 @@ std::string link_sentence(const AcceptReport& report, const Finding& finding) {
       return fmt::format("{} and {} are slow with each other only, {}{}: the path between them", first, second, share,
                          thirds);
     case Class::link_dir:
+      if (report.names.size() == 2) {
+        return fmt::format(
+            "{} sends to {} {} slower than the way back: a transmit side, a receive side or the path, two hosts cannot "
+            "say. "
+            "Add a third",
+            first, second, share);
+      }
       return fmt::format(
           "{} sends to {} {} slower than to others, and the way back is as fast{}: the path from {} to {}", first,
           second, share, thirds, first, second);
@@ -189,6 +196,7 @@ std::string parts_text(const AcceptReport& report) {
 }
 
 std::string pairs_text(const Findings& findings) {
+  if (findings.pairs == 0) return "no pair tested";
   if (findings.tested_pairs == findings.pairs) {
     return fmt::format("every pair tested ({0} of {0}, both ways)", with_commas(findings.pairs));
   }
@@ -237,7 +245,7 @@ std::string verdict_sentence(const AcceptReport& report) {
   const std::string counts = counts_text(report);
   if (findings.parts.size() == 1) {
     text += fmt::format("{}. ", sentence_of(report, findings.parts.front()));
-    if (passed > 0) {
+    if (passed > 0 && report.names.size() > 2) {
       text += passed == std::ssize(report.names)
                   ? fmt::format("All {} passed. ", text::counted(passed, "node"))
                   : fmt::format("{} of {} passed. ", passed, text::counted(report.names.size(), "node"));

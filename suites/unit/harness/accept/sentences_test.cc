@@ -96,6 +96,23 @@ TEST(AcceptSentence, TheVerdictCountsNodesLinksAndUplinks) {
   EXPECT_THAT(verdict_sentence(report), StartsWith("INCOMPLETE: 5 of 7 rounds. FAIL. 6 of 8 nodes passed"));
 }
 
+TEST(AcceptSentence, TwoHostsCannotSayWhich) {
+  AcceptReport report = healthy(2);
+  add(report, {.what = Class::link_dir, .first = 0, .second = 1, .judgement = slow()});
+  EXPECT_EQ(
+      verdict_sentence(report),
+      "FAIL. node1 sends to node2 10.0 % (9.0 to 11.0) slower than the way back: a transmit side, a receive side or "
+      "the path, two hosts cannot say. Add a third. Every pair tested (1 of 1, both ways).");
+  report.findings.parts = {{.what = Class::either, .first = 0, .second = 1, .judgement = {.verdict = Verdict::fail}}};
+  EXPECT_EQ(conclusion_of(report), Conclusion::broken);
+}
+
+TEST(AcceptSentence, WhatWasNotTestedIsNotCalledTested) {
+  AcceptReport report = healthy(4);
+  report.findings.pairs = report.findings.tested_pairs = 0;
+  EXPECT_THAT(verdict_sentence(report), StartsWith("4 nodes passed, none failed, no pair tested. "));
+}
+
 TEST(AcceptConclusion, TheGravestCounts) {
   AcceptReport report = healthy(8);
   EXPECT_EQ(conclusion_of(report), Conclusion::passed);
