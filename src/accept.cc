@@ -46,6 +46,8 @@ namespace {
 namespace accept = harness::accept;
 using Clock = std::chrono::steady_clock;
 
+constexpr double kUsualRound = 1.5;  // s, a guess before the first one has been played
+
 struct AcceptRequest {
   std::string pretend, leaves, stages, resume, lines, json, html, junit, prometheus, exclude, budget, baseline;
   std::string margin = "5%", too_fast = "10%", seed = "1", message_size = "1M";
@@ -76,7 +78,6 @@ struct OwnedCrew {
   std::unique_ptr<accept::Crew> crew;
   bool are_leaves_known = false;
   bool is_pretended = false;
-  double seconds_a_round = 1.5;  ///< a guess, before the first one has been played
 };
 
 /// The nodes of `crew` on other leaves.
@@ -194,8 +195,8 @@ std::string time_text(double seconds) {
 }
 
 /// "# 64 nodes: alone 16 rounds, pairs 63 rounds and up to 72 of repeats, at 1.5 s a round: 2.0 min to 3.8 min. ...".
-std::string forecast_text(const accept::Crew& crew, const accept::AcceptPlan& plan, double seconds_a_round) {
-  const accept::Rounds rounds = rounds_of(plan, crew.nodes());
+std::string forecast_text(int nodes, const accept::AcceptPlan& plan, double seconds_a_round = kUsualRound) {
+  const accept::Rounds rounds = rounds_of(plan, nodes);
   std::vector<std::string> words;
   if (rounds.alone > 0) words.push_back(fmt::format("alone {} rounds", rounds.alone));
   if (rounds.pairs > 0) {
@@ -208,7 +209,7 @@ std::string forecast_text(const accept::Crew& crew, const accept::AcceptPlan& pl
   const std::string time =
       rounds.repeats > 0 ? fmt::format("{} to {}", time_text(least), time_text(most)) : time_text(least);
   return fmt::format("# {}: {}, at {:.1f} s a round: {}. ^C or SIGTERM: report of what is done.\n",
-                     harness::counted(crew.nodes(), "node"), fmt::join(words, ", "), seconds_a_round, time);
+                     harness::counted(nodes, "node"), fmt::join(words, ", "), seconds_a_round, time);
 }
 
 /// Shows where it is, and says when it is time to stop.
@@ -339,6 +340,18 @@ Result<std::optional<harness::LineFile>> journal_of(const AcceptRequest& request
   return std::optional<harness::LineFile>(std::move(file));
 }
 
+/// Hosts are not started for a forecast.
+int list(const AcceptRequest& request, const accept::AcceptPlan& plan) {
+  int nodes = static_cast<int>(request.places.conditions.topology.hosts.size());
+  if (nodes == 0) {
+    const auto owned = crew_of(request);
+    if (!owned.is_ok()) return complain(owned.status());
+    nodes = owned.value().crew->nodes();
+  }
+  harness::print("{}", forecast_text(nodes, plan));
+  return exit_ok;
+}
+
 int run_accept(const AcceptRequest& request) {
   const auto plan = plan_of(request);
   if (!plan.is_ok()) return complain(plan.status());
@@ -348,10 +361,9 @@ int run_accept(const AcceptRequest& request) {
     if (!budget.is_ok()) return complain(budget.status());
     end = Clock::now() + budget.value();
   }
+  if (request.only_lists) return list(request, plan.value());
   harness::OutputFiles files;
-  if (!request.only_lists) {
-    if (const Status status = open_files(request, files); !status.is_ok()) return complain(status);
-  }
+  if (const Status status = open_files(request, files); !status.is_ok()) return complain(status);
   auto owned = crew_of(request);
   if (!owned.is_ok()) return complain(owned.status());
   accept::Crew& crew = *owned.value().crew;
@@ -360,8 +372,7 @@ int run_accept(const AcceptRequest& request) {
                                         : request.json == harness::kStdoutPath ? harness::Console::Place::to_stderr
                                                                                : harness::Console::Place::to_stdout;
   harness::Console console(place);
-  console.print(forecast_text(crew, plan.value(), owned.value().seconds_a_round));
-  if (request.only_lists) return exit_ok;
+  console.print(forecast_text(crew.nodes(), plan.value()));
 
   accept::JournalHead head{.build = build_text(), .nodes = {}, .plan = plan_text(plan.value())};
   for (int node = 0; node < crew.nodes(); ++node) head.nodes.push_back(crew.name_of(node));
@@ -453,7 +464,10 @@ void add_accept(CLI::App& program, Action& action) {
   command->add_flag("--list", request->only_lists, "print the forecast, and play nothing");
   command->add_flag("--nagios", request->is_nagios, "one line, and the exit codes of a Nagios plugin: 0, 1, 2 or 3");
   command->add_flag("--quiet", request->is_quiet, "no table and no progress: errors, the files and the exit code");
-  auto places = std::make_shared<SweepOptions>(*command, choices_of_hosts(), std::span<const Collective>());
+  std::vector<OptionChoice> choices = choices_of_hosts();
+  choices.emplace_back("--timeout", "",
+                       "of an operation, and for a host to come; a pair has five times what others took");
+  auto places = std::make_shared<SweepOptions>(*command, choices, std::span<const Collective>());
   command->callback([&action, request, places] {
     action = [request, places] {
       auto settings = places->settings({});
