@@ -203,8 +203,9 @@ std::string forecast_text(int nodes, const accept::AcceptPlan& plan, double seco
     const std::string repeats = rounds.repeats > 0 ? fmt::format(" and up to {} of repeats", rounds.repeats) : "";
     words.push_back(fmt::format("pairs {} rounds{}", rounds.pairs, repeats));
   }
+  if (rounds.together > 0) words.push_back(fmt::format("together {} rounds", rounds.together));
   if (words.empty()) words.emplace_back("nothing to play");
-  const double least = seconds_a_round * (rounds.alone + rounds.pairs);
+  const double least = seconds_a_round * (rounds.alone + rounds.pairs + rounds.together);
   const double most = least + seconds_a_round * rounds.repeats;
   const std::string time =
       rounds.repeats > 0 ? fmt::format("{} to {}", time_text(least), time_text(most)) : time_text(least);

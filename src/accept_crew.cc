@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <list>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -13,6 +15,7 @@
 #include "harness/hosts/placed_job.h"
 #include "harness/measure/memory.h"
 #include "harness/record/row_json.h"
+#include "harness/record/samples.h"
 #include "harness/statistics/statistics.h"
 #include "src/jobs.h"
 #include "src/request.h"
@@ -44,7 +47,7 @@ std::string case_text(const accept::Test& test, int ranks) {
     case accept::Measure::latency:
       form = "pingpong/tutti.auto/tcp/float/none/P{}.processes/none/{}B/out/private/isolated";
       break;
-    case accept::Measure::ring:
+    case accept::Measure::together:
       form = "sendrecv/tutti.auto/tcp/float/none/P{}.processes/none/{}B/out/private/isolated";
       break;
     case accept::Measure::alone:
@@ -67,6 +70,15 @@ accept::Outcome outcome_of(const harness::Row& row, const accept::Test& test) {
   return {.log_speed = std::log(speed)};
 }
 
+/// The speed of each rank, from what its samples took.
+void add_members(accept::Outcome& outcome, const std::vector<double>& rank_us, std::int64_t bytes) {
+  constexpr double kPerSecond = 1e6;
+  for (const double time : rank_us) {
+    if (time <= 0) return outcome.members.clear();
+    outcome.members.push_back(std::log(static_cast<double>(bytes) * kPerSecond / time));
+  }
+}
+
 accept::Ending ending_of(const harness::Outcome& outcome) {
   switch (outcome.how) {
     case harness::Ending::interrupted:
@@ -84,10 +96,28 @@ accept::Ending ending_of(const harness::Outcome& outcome) {
 class GroupMessages final : public SessionMessages {
  public:
   explicit GroupMessages(const harness::SessionSpec& spec)
-      : SessionMessages(spec, {{"cell", [this](std::string_view text) { take(text); }}}) {}
+      : SessionMessages(spec, {{"cell", [this](std::string_view text) { take(text); }},
+                               {"samples", [this](std::string_view text) { take_samples(text); }}}) {}
   std::vector<harness::Row> rows;
+  /// By cell, what each rank's samples took, in us: of sessions that tell samples.
+  std::map<std::string, std::vector<double>> rank_us;
 
  private:
+  void take_samples(std::string_view lines) {
+    const auto cases = harness::samples_from_csv(harness::samples_header() + "\n" + std::string(lines));
+    note(cases.status());
+    if (!cases.is_ok()) return;
+    for (const harness::SampledCase& one : cases.value()) {
+      std::vector<std::vector<double>> by_rank(static_cast<std::size_t>(spec_.ranks));
+      for (const harness::Sample& sample : one.samples) {
+        if (!sample.is_valid || sample.rank_us.size() != by_rank.size()) continue;
+        for (std::size_t rank = 0; rank < by_rank.size(); ++rank) by_rank[rank].push_back(sample.rank_us[rank]);
+      }
+      for (std::vector<double>& times : by_rank) {
+        if (!times.empty()) rank_us[one.case_id].push_back(harness::median_of(std::move(times)));
+      }
+    }
+  }
   void take(std::string_view line) {
     auto row = harness::row_from_json(line.substr(0, line.find('\n')));
     note(row.status());
@@ -106,7 +136,9 @@ struct PlayingGroup {
 Result<harness::SessionSpec> spec_of(const Settings& settings, std::vector<NamedHost> hosts,
                                      const std::vector<accept::Test>& tests, std::chrono::nanoseconds timeout) {
   harness::SessionSpec spec = session_of(settings);
-  spec.task = harness::MeasureTask{};
+  const bool has_members =
+      std::ranges::any_of(tests, [](const accept::Test& test) { return test.measure == accept::Measure::together; });
+  spec.task = harness::MeasureTask{.tells_samples = has_members};
   spec.timeout = timeout;
   spec.conditions.sync = harness::Synchronisation::dissemination;
   spec.conditions.has_limit = false;
@@ -217,6 +249,11 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
       accept::Outcome& outcome = outcomes[group->index][group->tests[j]];
       if (j < rows.size()) {
         outcome = outcome_of(rows[j], tests[group->tests[j]]);
+        const auto times = group->messages->rank_us.find(rows[j].case_id);
+        if (times != group->messages->rank_us.end()) add_members(outcome, times->second, rows[j].bytes);
+        // The last of an odd number has no partner.
+        const bool is_odd = outcome.members.size() % 2 == 1;
+        if (is_odd) outcome.members.back() = std::numeric_limits<double>::quiet_NaN();
       } else if (ended[i].ok) {
         outcome = {.ending = accept::Ending::failed, .detail = "the ranks said nothing of it"};
       } else {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "harness/accept/schedule.h"
+#include "harness/accept/together.h"
 #include "harness/statistics/statistics.h"
 
 namespace tutti::harness::accept {
@@ -145,8 +146,28 @@ class Alone {
 
 }  // namespace
 
+namespace {
+
+/// A round of all nodes ends if two of them do not work with each other. So no node plays that failed in more than
+/// speed.
+std::vector<int> nodes_for_together(const Crew& crew, const std::vector<int>& skipped, const Findings& findings) {
+  std::vector<int> nodes;
+  for (int node = 0; node < crew.nodes(); ++node) {
+    const bool is_skipped = std::ranges::find(skipped, node) != skipped.end();
+    const bool is_broken = std::ranges::any_of(findings.parts, [node](const Finding& one) {
+      const bool is_grave = one.what == Class::wrong || one.what == Class::dead || one.what == Class::hung ||
+                            (one.what == Class::either && one.judgement.middle == 0);
+      return is_grave && (one.first == node || one.second == node);
+    });
+    if (!is_skipped && !is_broken && crew.absence_of(node).empty()) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+}  // namespace
+
 const std::vector<std::string>& all_stages() {
-  static const std::vector<std::string> stages{"inventory", "alone", "pairs"};
+  static const std::vector<std::string> stages{"inventory", "alone", "pairs", "together"};
   return stages;
 }
 
@@ -187,6 +208,20 @@ AcceptReport accept_cluster(Crew& crew, const AcceptPlan& plan, Observer& observ
     timed(of_pairs, [&] { report.findings = examine_pairs(crew, pairs, observer); });
   }
   report.findings.nodes.resize(report.names.size());
+  StageReport of_together{.name = "together"};
+  if (has(plan, "together")) {
+    const std::vector<int> nodes = nodes_for_together(crew, pairs.skipped, report.findings);
+    constexpr std::size_t kLeast = 3;
+    if (nodes.size() < kLeast) {
+      of_together.left_out = "it needs three nodes that work with each other";
+    } else if (!observer.is_stopped()) {
+      Together together(crew, plan.pairs, nodes, observer);
+      timed(of_together, [&] { together.run(); });
+      together.add_to(report.findings);
+    }
+  } else {
+    of_together.left_out = "--stages does not name it";
+  }
   if (alone) {
     timed(of_alone, [&] { alone->visit(); });
     alone->add_to(report.findings);
@@ -194,12 +229,14 @@ AcceptReport accept_cluster(Crew& crew, const AcceptPlan& plan, Observer& observ
   report.findings.is_interrupted |= observer.is_stopped();
   report.stages.push_back(std::move(of_alone));
   report.stages.push_back(std::move(of_pairs));
+  report.stages.push_back(std::move(of_together));
   return report;
 }
 
 Rounds rounds_of(const AcceptPlan& plan, int nodes) {
   Rounds rounds;
   if (has(plan, "alone")) rounds.alone = kVisits * kRepeats;
+  if (has(plan, "together") && nodes >= 3) rounds.together = Together::kVisits * Together::kOrders;
   if (has(plan, "pairs") && nodes >= 2) {
     const PairsForecast forecast = pairs_forecast(nodes, plan.pairs);
     rounds.pairs = forecast.rounds;

@@ -4,6 +4,7 @@
 //   inventory  who is there
 //   alone      each node by itself, all at once: a slow node is found here, a dead one is left out of the rest
 //   pairs      examine_pairs (findings.h)
+//   together   all nodes at once, each with a partner, in orders that are drawn: what quiet pairs do not show
 #pragma once
 
 #include <string>
@@ -27,7 +28,7 @@ struct AcceptPlan {
 
 /// Rounds of a first pass over all pairs: what a forecast counts. `repeats` is an upper bound for healthy clusters.
 struct Rounds {
-  int alone = 0, pairs = 0, repeats = 0;
+  int alone = 0, pairs = 0, repeats = 0, together = 0;
 };
 [[nodiscard]] Rounds rounds_of(const AcceptPlan& plan, int nodes);
 

@@ -38,6 +38,7 @@ constexpr std::array kTroubles{TroubleName{Trouble::node, "node"},
                                TroubleName{Trouble::wrong, "wrong"},
                                TroubleName{Trouble::hung, "hung"},
                                TroubleName{Trouble::dead, "dead"},
+                               TroubleName{Trouble::crowd, "crowd"},
                                TroubleName{Trouble::absent, "absent"}};
 
 template <class... Args>

@@ -26,7 +26,7 @@ enum class Measure {
   back,       ///< of a pair: bandwidth from the second node to the first
   latency,    ///< of a pair: half of a round trip
   alone,      ///< of one node: an all_reduce among ranks of its own
-  ring,       ///< of two or more: each node sends to the next one, the last one to the first, all at once
+  together,   ///< of two or more: the nodes 0 and 1, 2 and 3, ... of the group exchange, both ways, all at once
 };
 
 struct Test {
@@ -37,8 +37,9 @@ struct Test {
 
 struct Outcome {
   Ending ending = Ending::measured;
-  double log_speed = 0;         ///< natural logarithm of bytes per second (of latency: 1/s) of the slowest node
-  std::vector<double> members;  ///< of alone and ring: log_speed of each node, in the order of the group
+  double log_speed = 0;  ///< natural logarithm of bytes per second (of latency: 1/s) of the slowest node
+  std::vector<double>
+      members;  ///< of alone and together: log_speed of each node, in the order of the group; NaN if it has no partner
   std::string detail = {};
   double seconds = 0;  ///< that the test took
 };

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -28,8 +29,8 @@ std::string_view measure_name(Measure measure) {
       return "pingpong";
     case Measure::alone:
       return "alone";
-    case Measure::ring:
-      return "ring";
+    case Measure::together:
+      return "together";
   }
   return "?";
 }
@@ -86,7 +87,11 @@ Result<Outcome> outcome_of(const nlohmann::json& line) {
     outcome.log_speed = line.at("log_speed").get<double>();
     if (!std::isfinite(outcome.log_speed)) return error(Code::invalid_argument, "'log_speed' is not finite");
   }
-  if (line.contains("members")) outcome.members = line.at("members").get<std::vector<double>>();
+  if (line.contains("members")) {
+    for (const nlohmann::json& one : line.at("members")) {
+      outcome.members.push_back(one.is_null() ? std::numeric_limits<double>::quiet_NaN() : one.get<double>());
+    }
+  }
   if (line.contains("detail")) outcome.detail = line.at("detail").get<std::string>();
   outcome.seconds = line.at("seconds").get<double>();
   return outcome;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numbers>
 #include <utility>
 
@@ -241,18 +242,26 @@ Outcome PretendedCrew::alone_of(int node) {
   return outcome;
 }
 
-Outcome PretendedCrew::ring_of(const Group& group) {
-  Outcome ring{.seconds = kSecondsOfATest};
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    const Outcome one = transfer_of({.sender = group[i], .receiver = group[(i + 1) % group.size()]});
-    if (one.ending == Ending::wrong) {
-      ring.ending = Ending::wrong;
-      ring.detail = one.detail;
+Outcome PretendedCrew::together_of(const Group& group) {
+  Outcome all{.seconds = kSecondsOfATest};
+  all.members.assign(group.size(), std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t i = 0; i + 1 < group.size(); i += 2) {
+    const Outcome there = transfer_of({.sender = group[i], .receiver = group[i + 1]});
+    const Outcome back = transfer_of({.sender = group[i + 1], .receiver = group[i]});
+    double speed = std::min(there.log_speed, back.log_speed);
+    for (const Fault& fault : cluster_.faults) {
+      const bool is_met = fault.first == group[i] || fault.first == group[i + 1];
+      if (fault.trouble == Trouble::crowd && is_met) speed += std::log1p(-fault.share);
     }
-    ring.members.push_back(one.log_speed);
+    for (const Outcome& one : {there, back}) {
+      if (one.ending != Ending::wrong) continue;
+      all.ending = one.ending;
+      all.detail = one.detail;
+    }
+    all.members[i] = all.members[i + 1] = speed;
+    all.log_speed = i == 0 ? speed : std::min(all.log_speed, speed);
   }
-  ring.log_speed = *std::ranges::min_element(ring.members);
-  return ring;
+  return all;
 }
 
 Outcome PretendedCrew::outcome_of(const Group& group, const Test& test) {
@@ -272,8 +281,8 @@ Outcome PretendedCrew::outcome_of(const Group& group, const Test& test) {
     case Measure::alone:
       outcome = alone_of(group[0]);
       break;
-    case Measure::ring:
-      outcome = ring_of(group);
+    case Measure::together:
+      outcome = together_of(group);
       break;
   }
   for (const Fault& fault : cluster_.faults) end_by(fault, group, outcome);

@@ -55,8 +55,10 @@ std::string leaf_sentence(const AcceptReport& report, const Finding& finding) {
   if (finding.what == Class::uplink_dir) {
     way = finding.is_out ? "from {} to the other leaves" : "from the other leaves to {}";
   }
-  return fmt::format("everything {} is {} slow, nothing within it: its uplink. Its {} are not to blame",
-                     fmt::format(fmt::runtime(way), leaf), share_text(finding.judgement), text::counted(nodes, "node"));
+  const std::string when = finding.detail.empty() ? "" : " " + finding.detail;
+  return fmt::format("everything {} is {} slow{}, nothing within it: its uplink. Its {} are not to blame",
+                     fmt::format(fmt::runtime(way), leaf), share_text(finding.judgement), when,
+                     text::counted(nodes, "node"));
 }
 
 std::string split_sentence(const AcceptReport& report, const Finding& finding) {
@@ -97,6 +99,11 @@ std::string node_sentence(const AcceptReport& report, const Finding& finding) {
       return fmt::format("{} is slow: {} below the fleet in both directions{}, and alone too: the node, not its link",
                          name, share, partners);
     case Class::nic:
+      if (!finding.detail.empty()) {
+        return fmt::format(
+            "{} is slow {}: {} below the fleet, and in no quiet pair: its host, its card's slot, or its port", name,
+            finding.detail, share);
+      }
       return fmt::format("{} is slow: {} below the fleet in both directions{}, and not alone: its NIC, cable or port",
                          name, share, partners);
     case Class::nic_out:
@@ -217,6 +224,11 @@ std::string with_commas(long long number) {
 }
 
 std::string sentence_of(const AcceptReport& report, const Finding& finding) {
+  const bool is_of_many = !finding.members.empty() && (finding.what == Class::wrong || finding.what == Class::hung);
+  if (is_of_many) {
+    return fmt::format("{} {} when they played together: {}", names_of(report, finding.members),
+                       finding.what == Class::wrong ? "had wrong data" : "did not end", finding.detail);
+  }
   if (finding.what == Class::split) return split_sentence(report, finding);
   if (finding.what == Class::fleet) {
     return fmt::format("all {} are {} {} the baseline; none differs from the others",
@@ -233,7 +245,9 @@ std::string verdict_sentence(const AcceptReport& report) {
   const Conclusion conclusion = conclusion_of(report);
   std::string text;
   if (findings.is_interrupted) {
-    text = fmt::format("INCOMPLETE: {} of {} rounds. ", findings.rounds, findings.planned_rounds);
+    text = findings.planned_rounds == 0
+               ? "INCOMPLETE. "
+               : fmt::format("INCOMPLETE: {} of {} rounds of pairs. ", findings.rounds, findings.planned_rounds);
   }
   if (conclusion == Conclusion::passed) {
     return fmt::format("{} passed, none failed, {}. Margin {:g} %; what is smaller was not looked for.",

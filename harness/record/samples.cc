@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/cases/lists.h"
 #include "harness/record/csv.h"
 #include "harness/record/csv_reader.h"
 #include "harness/text/number.h"
@@ -75,6 +76,16 @@ Result<std::vector<SampledCase>> samples_from_csv(std::string_view text) {
     sample.skew_us = number("skew_us", 0.0);
     sample.arrived_last = number("arrived_last", 0);
     sample.finished_last = number("finished_last", 0);
+    if (places.contains("rank_us")) {
+      for (const std::string_view word : split(field("rank_us"), ' ')) {
+        const auto value = number_in<double>(word);
+        if (value) sample.rank_us.push_back(*value);
+        if (!value && !word.empty() && damage.is_ok()) {
+          damage =
+              error(Code::invalid_argument, "sample {}: column 'rank_us' cannot be '{}'", i, shown(field("rank_us")));
+        }
+      }
+    }
     sample.is_valid = field("why") != kLateWord;
     sample.is_of_state = field("why") != kStateWord;
     TUTTI_RETURN_IF_ERROR(damage);

@@ -90,7 +90,7 @@ TEST(PretendedCrew, NoiseHasTheSizeThatWasAskedForAndFollowsTheSeed) {
   EXPECT_NE(deviation({0, 1}, 7), deviation({0, 1}, 8));
 }
 
-TEST(PretendedCrew, MeasuresTheWayBackAloneAndRings) {
+TEST(PretendedCrew, MeasuresTheWayBackAloneAndTogether) {
   PretendedCrew crew({.nodes = 4,
                       .leaf_size = 4,
                       .noise = kStill,
@@ -101,10 +101,11 @@ TEST(PretendedCrew, MeasuresTheWayBackAloneAndRings) {
   EXPECT_NEAR(one_of(crew, {1, 0}, Measure::back).log_speed - whole, 0, 1e-12);
   const auto alone = crew.play({{0}, {3}}, {{.measure = Measure::alone}});
   EXPECT_NEAR(alone[1].front().log_speed - alone[0].front().log_speed, std::log(0.7), 1e-12);
-  const Outcome ring = crew.play({{0, 1, 2}}, {{.measure = Measure::ring}}).front().front();
-  ASSERT_EQ(ring.members.size(), 3U);
-  EXPECT_NEAR(ring.members[1] - ring.members[0], std::log(0.8), 1e-12) << "node 1 sends slowly";
-  EXPECT_EQ(ring.log_speed, ring.members[1]);
+  const Outcome all = crew.play({{0, 1, 2}}, {{.measure = Measure::together}}).front().front();
+  ASSERT_EQ(all.members.size(), 3U);
+  EXPECT_NEAR(all.members[0] - whole, std::log(0.8), 1e-12) << "node 1 sends slowly to node 0";
+  EXPECT_EQ(all.members[0], all.members[1]);
+  EXPECT_TRUE(std::isnan(all.members[2])) << "it has no partner";
 }
 
 TEST(PretendedCrew, AnUnsteadyNodeIsSlowHalfOfTheTimeInSpells) {

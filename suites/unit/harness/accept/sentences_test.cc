@@ -93,7 +93,7 @@ TEST(AcceptSentence, TheVerdictCountsNodesLinksAndUplinks) {
       "FAIL. 6 of 8 nodes passed, 1 failed, 1 not reached; a link and an uplink failed. 21 of 28 pairs measured.");
   report.findings.is_interrupted = true;
   report.findings.rounds = 5;
-  EXPECT_THAT(verdict_sentence(report), StartsWith("INCOMPLETE: 5 of 7 rounds. FAIL. 6 of 8 nodes passed"));
+  EXPECT_THAT(verdict_sentence(report), StartsWith("INCOMPLETE: 5 of 7 rounds of pairs. FAIL. 6 of 8 nodes passed"));
 }
 
 TEST(AcceptSentence, TwoHostsCannotSayWhich) {

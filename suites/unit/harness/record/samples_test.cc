@@ -60,6 +60,7 @@ TEST(Samples, AreReadAgainByCase) {
   EXPECT_EQ(samples[0].global_us, 1.5);
   EXPECT_EQ(samples[0].skew_us, 0.25);
   EXPECT_EQ(samples[0].arrived_last, 1);
+  EXPECT_EQ(samples[0].rank_us, (std::vector<double>{1.5, 1.125}));
   EXPECT_FALSE(samples[1].is_valid);
   EXPECT_TRUE(samples[1].is_of_state);
   EXPECT_FALSE(samples[2].is_of_state);
@@ -70,6 +71,7 @@ TEST(Samples, ADamagedFileSaysWhere) {
     return samples_from_csv(samples_header() + "\n" + lines).status().message();
   };
   EXPECT_EQ(said("a/b,3,0,1,x,1,0,1,0,1 2,,0,,spawn\n"), "sample 1: column 'global_us' cannot be 'x'");
+  EXPECT_EQ(said("a/b,3,0,1,1,1,0,1,0,1 x,,0,,spawn\n"), "sample 1: column 'rank_us' cannot be '1 x'");
   EXPECT_EQ(said("a/b,3\n"), "line 2 has 2 fields, the first line names 14 columns");
 }
 
