@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
+#include <numeric>
+#include <utility>
 
 #include "impl/types/status.h"
 
@@ -172,15 +175,28 @@ double robust_deviation(std::vector<double> values) {
 }
 
 NoiseOfTests noise_in(std::span<const Sample> samples, int nodes) {
-  std::vector<std::vector<double>> by_node(at(nodes));
-  std::vector<double> all;
+  // Of each pair, from its first node to the second less the way back.
+  std::map<std::pair<int, int>, std::vector<double>> by_pair;
   for (std::size_t i = 0; i + 1 < samples.size(); i += 2) {
     const Sample& there = samples[i];
     const double difference = (there.log_speed - samples[i + 1].log_speed) / std::numbers::sqrt2;
     if (std::isnan(difference)) continue;
-    all.push_back(difference);
-    by_node[at(there.sender)].push_back(difference);
-    by_node[at(there.receiver)].push_back(difference);
+    const bool is_in_order = there.sender < there.receiver;
+    by_pair[std::minmax(there.sender, there.receiver)].push_back(is_in_order ? difference : -difference);
+  }
+  std::vector<std::vector<double>> by_node(at(nodes));
+  std::vector<double> all;
+  for (auto& [pair, differences] : by_pair) {
+    // A way that is always slower is no noise. It shows if the pair has played several times.
+    const auto count = static_cast<double>(differences.size());
+    const double mean = count > 1 ? std::accumulate(differences.begin(), differences.end(), 0.0) / count : 0;
+    const double of_few = count > 1 ? std::sqrt(count / (count - 1)) : 1;
+    for (const double difference : differences) {
+      const double off = (difference - mean) * of_few;
+      all.push_back(off);
+      by_node[at(pair.first)].push_back(off);
+      by_node[at(pair.second)].push_back(off);
+    }
   }
   NoiseOfTests noise{.nodes = {}, .fleet = robust_deviation(std::move(all))};
   for (auto& differences : by_node) noise.nodes.push_back(robust_deviation(std::move(differences)));

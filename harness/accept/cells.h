@@ -54,7 +54,8 @@ class Matrix {
 [[nodiscard]] double robust_deviation(std::vector<double> values);
 
 /// The noise of one test, by node and of the fleet: standard deviations. They come from the differences between a
-/// pair's two directions, in which its nodes, its leaves and its round count alike.
+/// pair's two directions, in which its leaves and its
+/// round count alike.
 struct NoiseOfTests {
   std::vector<double> nodes;
   double fleet = 0;

@@ -49,10 +49,13 @@ std::atomic<std::uint32_t>& Board::abort_flag() const { return at<std::atomic<st
 void announce(RankStatus& status, Activity activity, std::uint32_t case_index) {
   status.case_index.store(case_index, std::memory_order_relaxed);
   status.activity.store(static_cast<std::uint32_t>(activity), std::memory_order_relaxed);
+  status.awaited.store(0, std::memory_order_relaxed);
   status.operation.store(status.operation.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   status.pending_since_ns.store(monotonic_ns(), std::memory_order_release);
   status.granted_ns.store(0, std::memory_order_release);  // last: see announced_on
 }
+
+void await(RankStatus& status, int host) { status.awaited.store(host + 1, std::memory_order_relaxed); }
 
 void renew(RankStatus& status, std::chrono::nanoseconds granted) {
   if (status.pending_since_ns.load(std::memory_order_relaxed) == 0) return;

@@ -21,11 +21,14 @@ struct alignas(64) RankStatus {
   std::atomic<std::uint32_t> case_index;       ///< number of the case in its job
   std::atomic<std::uint32_t> activity;         ///< an Activity
   std::atomic<std::int64_t> granted_ns;        ///< beyond the timeout, from pending_since_ns on
+  std::atomic<std::int32_t> awaited;           ///< in an exchange: 1 and the host whose page is awaited; 0: none is
 };
 enum class Activity : std::uint32_t { idle, operation, exchange };
 
 /// Before whatever may wait for another rank: counts an operation and starts its deadline. By the rank itself only.
 void announce(RankStatus& status, Activity activity, std::uint32_t case_index);
+/// In an exchange that is announced: `host` is the one whose page is awaited. By the rank itself only.
+void await(RankStatus& status, int host);
 /// What is pending has got on: its deadline begins anew, and is later by `granted`. Without anything pending nothing
 /// changes. By the rank itself only.
 void renew(RankStatus& status, std::chrono::nanoseconds granted);

@@ -397,7 +397,9 @@ void JoinedJob::add_awaited(std::span<const RankView> views, std::span<const Ran
                             std::map<int, int>& awaited) {
   for (const RankView& view : views) {
     const auto index = static_cast<std::size_t>(view.rank);
-    const auto peer = index < standings.size() && standings[index].wait ? standings[index].wait->peer : std::nullopt;
+    auto peer = index < standings.size() && standings[index].wait ? standings[index].wait->peer : std::nullopt;
+    const bool is_in_exchange = view.activity == Activity::exchange && view.awaited >= 0;
+    if (is_in_exchange) peer = view.awaited * ranks_here();  // the first rank of that process
     if (peer && *peer >= 0 && *peer < ranks()) awaited[view.rank] = *peer;
   }
   if (process() > 0 && request_.world.local_process == 0) tell_all({kAwaited, awaited_lines(awaited)});

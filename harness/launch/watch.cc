@@ -169,6 +169,7 @@ std::vector<RankView> view_ranks(const Board& board, std::span<const pid_t> pids
     view.operation = status.operation.load(std::memory_order_relaxed);
     view.case_index = status.case_index.load(std::memory_order_relaxed);
     view.activity = static_cast<Activity>(status.activity.load(std::memory_order_relaxed));
+    view.awaited = status.awaited.load(std::memory_order_relaxed) - 1;
     views.push_back(view);
   }
   return views;

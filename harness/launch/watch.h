@@ -33,6 +33,7 @@ struct RankView {
   std::uint64_t operation = 0;
   std::uint32_t case_index = 0;
   Activity activity = Activity::idle;
+  int awaited = -1;  ///< in an exchange: the thread that runs ranks whose page is awaited; -1: none is
 };
 
 struct Blame {

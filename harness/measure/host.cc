@@ -81,8 +81,9 @@ Status Host::exchange_bytes(const void* mine, void* all, std::size_t bytes) {
   tell(Exchange::Part::page);
   for (int host = 0; host < options_.hosts; ++host) {
     const HostPage& other = seen(host).page(host);
-    TUTTI_RETURN_IF_ERROR(
-        wait_until([&] { return other.sequence.load(std::memory_order_acquire) >= number; }, "an exchange", host));
+    const auto has_come = [&] { return other.sequence.load(std::memory_order_acquire) >= number; };
+    if (!has_come()) await(host);
+    TUTTI_RETURN_IF_ERROR(wait_until(has_come, "an exchange", host));
     std::memcpy(static_cast<std::byte*>(all) + static_cast<std::size_t>(host) * bytes, other.payload + half, bytes);
   }
   settle();
@@ -287,6 +288,10 @@ Result<RoundTrips> Host::probe() {
 
 void Host::announce(Activity activity) {
   for (const int place : places()) harness::announce(board_.status(place), activity, case_index_);
+}
+
+void Host::await(int host) {
+  for (const int place : places()) harness::await(board_.status(place), host);
 }
 
 void Host::renew(std::chrono::nanoseconds granted) {

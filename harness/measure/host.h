@@ -146,6 +146,8 @@ class Host {
   /// Says on the board what all ranks of this host are about to do, and that it is done.
   void announce(Activity activity);
   void settle();
+  /// In an exchange: the page of `host` is awaited.
+  void await(int host);
   /// What they are about to do has got on: its deadline begins anew, and is later by `granted`.
   void renew(std::chrono::nanoseconds granted);
   void set_case(std::uint32_t index) { case_index_ = index; }

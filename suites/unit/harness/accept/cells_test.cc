@@ -62,6 +62,20 @@ TEST(AcceptFit, TakesOutWhatARoundHasInCommon) {
   }
 }
 
+TEST(AcceptNoise, AWayThatIsAlwaysSlowerIsNone) {
+  const std::vector<int> leaves{0, 0, 0, 0};
+  std::vector<Sample> samples;
+  for (int number = 0; number < 8; ++number) {
+    int rounds = 0;
+    const double noise = number % 2 == 0 ? 0.01 : -0.01;
+    const auto of_sweep = sweep(leaves, rounds, [&](int sender, int receiver, int) {
+      return (sender == 1 ? -0.5 : 0) + (sender < receiver ? noise : -noise);
+    });
+    samples.insert(samples.end(), of_sweep.begin(), of_sweep.end());
+  }
+  EXPECT_NEAR(noise_in(samples, 4).fleet, 1.4826 * std::sqrt(2.0) * 0.01 * std::sqrt(8.0 / 7), 1e-6);
+}
+
 TEST(AcceptScreen, CoarsePartsComeFirst) {
   const std::vector<int> leaves = leaves_of_four(16);
   const Limits limits;

@@ -217,6 +217,17 @@ TEST(Host, WhoDoesNotComeIsNamedAtTheDeadline) {
   EXPECT_EQ(missing(0, barrier).message(), "rank 2 did not come to a barrier");
 }
 
+TEST(Host, InAnExchangeTheBoardSaysWhoseRecordIsAwaited) {
+  const BoardMemory memory(kHosts);
+  const Board board = memory.board();
+  Host host(board,
+            {.host = 0, .hosts = kHosts, .job_ranks = kHosts, .ranks = {0}, .timeout = std::chrono::milliseconds(20)});
+  EXPECT_EQ(host.exchange(1).status().code(), Code::timeout);
+  EXPECT_EQ(board.status(0).awaited.load(), 2) << "1 and the number of the host that did not come";
+  host.announce(Activity::operation);
+  EXPECT_EQ(board.status(0).awaited.load(), 0);
+}
+
 TEST(Host, PollsUntilAllIsThereAndLooksAroundNowAndThen) {
   const BoardMemory memory(1);
   Host host(memory.board(), host_options(0, 1));
