@@ -35,7 +35,7 @@ class HostsCrew final : public harness::accept::Crew {
   explicit HostsCrew(const Settings& places) : places_(places), hosts_(places.conditions.topology.hosts) {}
   /// In which a job has to end.
   [[nodiscard]] std::chrono::milliseconds deadline() const;
-  /// Plays the tests that `is_theirs` allows, in groups of `order`, and sets their outcomes.
+  /// Plays the tests there, or those of the way back, and sets their outcomes.
   void play_part(const std::vector<harness::accept::Group>& groups, const std::vector<harness::accept::Test>& tests,
                  bool is_back, std::vector<std::vector<harness::accept::Outcome>>& outcomes);
 

@@ -26,7 +26,7 @@ bool has(const AcceptPlan& plan, std::string_view stage) {
 class Alone {
  public:
   Alone(Crew& crew, const AcceptPlan& plan, Observer& observer) : crew_(crew), plan_(plan), observer_(observer) {
-    visits_.resize(static_cast<std::size_t>(crew.nodes()));
+    visits_.resize(at(crew.nodes()));
     for (int node = 0; node < crew.nodes(); ++node) {
       const bool is_skipped = std::ranges::find(plan.pairs.skipped, node) != plan.pairs.skipped.end();
       if (crew.absence_of(node).empty() && !is_skipped) there_.push_back(node);
@@ -105,14 +105,11 @@ class Alone {
   static void add_slow(Findings& findings, int node, const Judgement& judgement) {
     findings.nodes[at(node)].verdict = Verdict::fail;
     for (Finding& finding : findings.parts) {
-      const bool is_of_it = finding.first == node && finding.second < 0;
-      if (!is_of_it || finding.judgement.verdict != Verdict::fail) continue;
+      if (!is_about(finding, node) || finding.judgement.verdict != Verdict::fail) continue;
       if (finding.what == Class::nic) finding.what = Class::node;
       if (finding.what == Class::node || finding.what == Class::dead) return;
     }
-    int tests = 0;
-    findings.parts.push_back(
-        {.what = Class::node, .first = node, .judgement = judgement, .tests = tests, .visits = kVisits});
+    findings.parts.push_back({.what = Class::node, .first = node, .judgement = judgement, .visits = kVisits});
   }
 
   /// Whether they are so many that nobody can say which nodes are right. Faults differ, and are few.
@@ -143,10 +140,6 @@ class Alone {
   std::map<int, Finding> lost_;
   int rounds_ = 0;
 };
-
-}  // namespace
-
-namespace {
 
 /// A round of all nodes ends if two of them do not work with each other. So no node plays that failed in more than
 /// speed.

@@ -279,8 +279,7 @@ bool is_level_in_doubt(const std::vector<Finding>& found, const PairPlayer& play
   constexpr double kMostFast = 0.2, kMostSlow = 1.0 / 3;  // of the nodes
   std::ptrdiff_t fast = 0, slow = 0;
   for (const Finding& finding : found) {
-    const bool is_of_node = finding.second < 0 && finding.what != Class::uplink && finding.what != Class::uplink_dir;
-    if (!is_of_node || finding.judgement.verdict != Verdict::fail) continue;
+    if (!is_of_node(finding) || finding.judgement.verdict != Verdict::fail) continue;
     ++(finding.what == Class::too_fast ? fast : slow);
   }
   const auto nodes = static_cast<double>(player.nodes().size());

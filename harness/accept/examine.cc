@@ -18,12 +18,8 @@ namespace tutti::harness::accept {
 namespace {
 
 constexpr std::string_view kStage = "pairs", kRepeatStage = "repeats";
+constexpr int kVisitsOfTwo = 2, kRepeatsOfTwo = 16;
 constexpr int kTooFewForSpells = 4;  // nodes: their spells cannot be told from those of their partners
-
-bool is_about_node(const Finding& finding, int node) {
-  const bool is_of_leaf = finding.what == Class::uplink || finding.what == Class::uplink_dir;
-  return !is_of_leaf && finding.first == node && finding.second < 0;
-}
 
 /// Speeds of the first pass by node, without cells whose other end is slow.
 void set_figures(Findings& findings, const Suspects& suspects, const FirstPass& pass, const PairPlayer& player) {
@@ -105,7 +101,7 @@ void set_verdicts(Findings& findings, const PairPlayer& player, const PairsPlan&
       // Of two kinds of nodes nobody can say which is right.
       if (finding.what == Class::split && figures.verdict == Verdict::pass) figures.verdict = Verdict::undecided;
       const bool is_of_wrong = finding.what == Class::wrong && (finding.first == node || finding.second == node);
-      if (!is_about_node(finding, node) && !is_of_wrong) continue;
+      if (!is_about(finding, node) && !is_of_wrong) continue;
       if (figures.verdict != Verdict::fail) figures.verdict = finding.judgement.verdict;
     }
   }
@@ -119,7 +115,6 @@ int gravity_of(const Finding& finding) {
 
 /// Two nodes: there is nobody to compare with. One direction is compared with the other, and both with a baseline.
 Findings examine_two(PairPlayer& player, const PairsPlan& plan, Observer& observer, Findings findings) {
-  constexpr int kVisitsOfTwo = 2, kRepeatsOfTwo = 16;
   const int one = player.nodes()[0], other = player.nodes()[1];
   std::vector<std::vector<double>> differences, there_and_back;
   FirstPass pass;
@@ -191,8 +186,7 @@ Findings examine_two(PairPlayer& player, const PairsPlan& plan, Observer& observ
 
 PairsForecast pairs_forecast(int nodes, const PairsPlan& plan) {
   if (nodes < 2) return {};
-  constexpr int kOfTwo = 32;
-  if (nodes == 2) return {.rounds = kOfTwo, .repeats = 0};
+  if (nodes == 2) return {.rounds = kVisitsOfTwo * kRepeatsOfTwo, .repeats = 0};
   std::vector<int> all, leaves;
   for (int node = 0; node < nodes; ++node) {
     constexpr int kUsualLeaf = 16;
@@ -245,7 +239,7 @@ Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer) {
   if (count > kTooFewForSpells) {
     for (Finding& unsteady : unsteady_nodes(pass, fit, player, plan.limits)) {
       const bool is_known = std::ranges::any_of(
-          found, [&](const Finding& one) { return is_about_node(one, unsteady.first) || one.what == Class::split; });
+          found, [&](const Finding& one) { return is_about(one, unsteady.first) || one.what == Class::split; });
       if (!is_known) found.push_back(std::move(unsteady));
     }
   }

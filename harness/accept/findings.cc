@@ -3,6 +3,14 @@
 
 namespace tutti::harness::accept {
 
+bool is_of_leaf(const Finding& finding) { return finding.what == Class::uplink || finding.what == Class::uplink_dir; }
+
+bool is_of_link(const Finding& finding) { return finding.second >= 0 && !is_of_leaf(finding); }
+
+bool is_of_node(const Finding& finding) { return finding.first >= 0 && finding.second < 0 && !is_of_leaf(finding); }
+
+bool is_about(const Finding& finding, int node) { return is_of_node(finding) && finding.first == node; }
+
 std::string_view to_string(Class what) {
   switch (what) {
     case Class::none:

@@ -50,6 +50,13 @@ struct Finding {
   std::string detail;        ///< of wrong and dead: what the crew said
 };
 
+/// Findings that are about the node itself, not about a link or a leaf.
+[[nodiscard]] bool is_of_node(const Finding& finding);
+[[nodiscard]] bool is_of_link(const Finding& finding);
+[[nodiscard]] bool is_of_leaf(const Finding& finding);
+/// About this node itself.
+[[nodiscard]] bool is_about(const Finding& finding, int node);
+
 /// One node, in logarithms of ratios to the fleet.
 struct NodeFigures {
   Verdict verdict = Verdict::pass;
@@ -82,9 +89,6 @@ class Observer {
   virtual ~Observer() = default;
   /// Before a round: `done` of `planned`; of repeats `planned` is an upper bound.
   virtual void on_round(std::string_view /*stage*/, int /*done*/, int /*planned*/) {}
-  /// After a test. `attempt` counts the tests of this group from 1 on.
-  virtual void on_outcome(std::string_view /*stage*/, int /*round*/, const Group& /*group*/, const Test& /*test*/,
-                          int /*attempt*/, const Outcome& /*outcome*/) {}
   /// The findings are then of what is done.
   [[nodiscard]] virtual bool is_stopped() { return false; }
 };

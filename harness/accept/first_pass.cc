@@ -59,7 +59,7 @@ FirstPass play_first_pass(PairPlayer& player, const PairsPlan& plan,
   SplitMix random(plan.seed);
   for (int sweep = 0; sweep < pass.sweeps; ++sweep) {
     // In the next sweep other pairs share a round, so what a round had in common can be told from what its pairs are.
-    for (std::size_t i = nodes.size(); pass.sweeps > 1 && i > 1; --i) std::swap(nodes[i - 1], nodes[random.below(i)]);
+    if (pass.sweeps > 1) random.shuffle(nodes);
     for (const Round& pairs : rounds_of_sweep(nodes, player.leaves(), plan.is_full)) {
       if (player.is_stopped()) return pass;
       on_round(++pass.played, pass.planned);

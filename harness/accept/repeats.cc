@@ -97,7 +97,7 @@ double Repeats::expected(const Transfer& transfer) const {
 }
 
 std::vector<int> Repeats::shuffled(std::vector<int> nodes) {
-  for (std::size_t i = nodes.size(); i > 1; --i) std::swap(nodes[i - 1], nodes[random_.below(i)]);
+  random_.shuffle(nodes);
   return nodes;
 }
 

@@ -19,12 +19,6 @@ bool is_suspicion(const Finding& finding) {
 
 }  // namespace
 
-bool is_of_leaf(const Finding& finding) { return finding.what == Class::uplink || finding.what == Class::uplink_dir; }
-
-bool is_of_link(const Finding& finding) { return finding.second >= 0 && !is_of_leaf(finding); }
-
-bool is_of_node(const Finding& finding) { return finding.first >= 0 && finding.second < 0 && !is_of_leaf(finding); }
-
 Verdict verdict_of(const AcceptReport& report, int node) {
   const auto at = static_cast<std::size_t>(node);
   if (!report.absences.at(at).empty()) return Verdict::error;
@@ -35,7 +29,7 @@ std::string reason_of(const AcceptReport& report, int node) {
   const std::string& absence = report.absences.at(static_cast<std::size_t>(node));
   if (!absence.empty()) return absence;
   for (const Finding& finding : report.findings.parts) {
-    if (is_of_node(finding) && finding.first == node) return std::string(to_string(finding.what));
+    if (is_about(finding, node)) return std::string(to_string(finding.what));
   }
   for (const Finding& finding : report.findings.parts) {
     if (finding.what == Class::wrong && touches(finding, node)) return std::string(to_string(finding.what));

@@ -41,10 +41,6 @@ struct AcceptReport {
 [[nodiscard]] std::string reason_of(const AcceptReport& report, int node);
 /// Whether jobs should do without the node: its own part fails, or data of it were wrong.
 [[nodiscard]] bool is_excluded(const AcceptReport& report, int node);
-/// Findings that are about the node itself, not about a link or a leaf.
-[[nodiscard]] bool is_of_node(const Finding& finding);
-[[nodiscard]] bool is_of_link(const Finding& finding);
-[[nodiscard]] bool is_of_leaf(const Finding& finding);
 
 /// What the whole comes to, the gravest first.
 enum class Conclusion { wrong, broken, slow, untested, undecided, interrupted, passed };

@@ -31,7 +31,7 @@ void Together::run() {
     if (visit > 0) crew_.pause();
     for (auto& of_node : visits_) of_node.emplace_back();
     for (int order = 0; order < kOrders && failed_.empty() && !observer_.is_stopped(); ++order) {
-      for (std::size_t i = nodes_.size(); i > 1; --i) std::swap(nodes_[i - 1], nodes_[random.below(i)]);
+      random.shuffle(nodes_);
       observer_.on_round("together", ++rounds_, kVisits * kOrders);
       take(nodes_, crew_.play({nodes_}, {{.measure = Measure::together, .bytes = plan_.bytes}}).front().front());
     }
@@ -63,17 +63,13 @@ void Together::add_to(Findings& findings) const {
 
 void Together::add_slow(Findings& findings) const {
   const auto is_known = [&findings](int node) {
-    return std::ranges::any_of(findings.parts, [node](const Finding& one) {
-      const bool is_of_leaf = one.what == Class::uplink || one.what == Class::uplink_dir;
-      return !is_of_leaf && one.first == node && one.second < 0;
-    });
+    return std::ranges::any_of(findings.parts, [node](const Finding& one) { return is_about(one, node); });
   };
   // What a slow uplink costs its nodes is told with the uplink, and what a slow link costs its ends with the link.
   const auto has_excuse = [&](int node) {
     return std::ranges::any_of(findings.parts, [&](const Finding& one) {
-      const bool is_of_leaf = one.what == Class::uplink || one.what == Class::uplink_dir;
-      if (is_of_leaf) return one.first == crew_.leaf_of(node);
-      return one.what == Class::split || (one.second >= 0 && (one.first == node || one.second == node));
+      if (is_of_leaf(one)) return one.first == crew_.leaf_of(node);
+      return one.what == Class::split || (is_of_link(one) && (one.first == node || one.second == node));
     });
   };
   std::map<int, std::vector<Finding>> by_leaf;

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "harness/floors.h"
 #include "impl/types/scramble.h"
@@ -23,6 +25,11 @@ class SplitMix {
   double uniform() { return (static_cast<double>(next() >> 11U) + 0.5) * 0x1p-53; }
   /// Below `bound`, which is less than 2^32.
   std::size_t below(std::size_t bound) { return (next() >> 32U) * bound >> 32U; }
+  /// Every order is as likely (Fisher & Yates).
+  template <class Value>
+  void shuffle(std::vector<Value>& values) {
+    for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[below(i)]);
+  }
 
  private:
   std::uint64_t state_;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "harness/statistics/splitmix.h"
+#include "impl/types/status.h"
 
 namespace tutti::suites {
 namespace {
@@ -46,6 +47,7 @@ Fault drawn(const Kind& kind, const TrialCell& cell, SplitMix& random) {
 
 /// Faults of a mix do not touch each other, and one of them at most is of a leaf.
 std::vector<Fault> mixed(const TrialCell& cell, SplitMix& random) {
+  TUTTI_ASSERT(cell.nodes >= 3 * cell.faults, "{} faults that do not touch, on {} nodes", cell.faults, cell.nodes);
   std::vector<Fault> faults;
   std::set<int> used;
   bool has_leaf = false;
