@@ -286,13 +286,18 @@ Sample detail_of(const SampleRecord& merged, std::span<const SampleRecord> hosts
                 .last_arrival_us = us(merged.last_leave - merged.last_enter) / operations,
                 .skew_us = us(merged.last_enter - merged.first_enter),
                 .arrived_last = merged.late_rank,
-                .finished_last = merged.last_rank};
+                .finished_last = merged.last_rank,
+                .operations = operations};
   if (options.start.how == Synchronisation::roundtime) sample.late_us = us(merged.late);
   if (hosts.size() > 1) {
-    for (const SampleRecord& one : hosts) sample.rank_us.push_back(us(one.last_leave - one.first_enter) / operations);
+    for (const SampleRecord& one : hosts) {
+      sample.rank_us.push_back(us(one.last_leave - one.first_enter) / operations);
+      sample.rank_arrived_us.push_back(us(one.first_enter - merged.first_enter));
+    }
   } else {
     for (std::size_t i = 0; i < here.enter_ns.size(); ++i) {
       sample.rank_us.push_back(us(here.leave_ns[i] - here.enter_ns[i]) / operations);
+      sample.rank_arrived_us.push_back(us(here.enter_ns[i] - *std::ranges::min_element(here.enter_ns)));
     }
   }
   return sample;

@@ -24,7 +24,7 @@ constexpr std::string_view kLateWord = "late";
 
 std::string samples_header() {
   return "case,launch,index,valid,global_us,last_arrival_us,skew_us,arrived_last,finished_last,rank_us,late_us,block,"
-         "why,starter";
+         "why,starter,rank_arrived_us";
 }
 
 std::string samples_lines(const SampledLaunch& of, std::span<const Sample> samples) {
@@ -33,14 +33,14 @@ std::string samples_lines(const SampledLaunch& of, std::span<const Sample> sampl
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const Sample& one = samples[i];
     const bool counts = one.is_valid && one.is_of_state;
-    lines +=
-        fmt::format("{},{},{},{},{:.9g},{:.9g},{:.9g},{},{},{:.9g},{},{},{},{}\n", name, of.launch, i, counts ? 1 : 0,
-                    one.global_us, one.last_arrival_us, one.skew_us, one.arrived_last, one.finished_last,
-                    fmt::join(one.rank_us, " "), one.late_us ? fmt::format("{:.9g}", *one.late_us) : "", one.block,
-                    !one.is_of_state ? kStateWord
-                    : !one.is_valid  ? kLateWord
-                                     : "",
-                    starter);
+    lines += fmt::format("{},{},{},{},{:.9g},{:.9g},{:.9g},{},{},{:.9g},{},{},{},{},{:.9g}\n", name, of.launch, i,
+                         counts ? 1 : 0, one.global_us, one.last_arrival_us, one.skew_us, one.arrived_last,
+                         one.finished_last, fmt::join(one.rank_us, " "),
+                         one.late_us ? fmt::format("{:.9g}", *one.late_us) : "", one.block,
+                         !one.is_of_state ? kStateWord
+                         : !one.is_valid  ? kLateWord
+                                          : "",
+                         starter, fmt::join(one.rank_arrived_us, " "));
   }
   return lines;
 }
@@ -76,16 +76,17 @@ Result<std::vector<SampledCase>> samples_from_csv(std::string_view text) {
     sample.skew_us = number("skew_us", 0.0);
     sample.arrived_last = number("arrived_last", 0);
     sample.finished_last = number("finished_last", 0);
-    if (places.contains("rank_us")) {
-      for (const std::string_view word : split(field("rank_us"), ' ')) {
+    const auto numbers = [&](const char* name, std::vector<double>& to) {
+      if (!places.contains(name)) return;  // of an earlier build
+      for (const std::string_view word : split(field(name), ' ')) {
         const auto value = number_in<double>(word);
-        if (value) sample.rank_us.push_back(*value);
-        if (!value && !word.empty() && damage.is_ok()) {
-          damage =
-              error(Code::invalid_argument, "sample {}: column 'rank_us' cannot be '{}'", i, shown(field("rank_us")));
-        }
+        if (value) to.push_back(*value);
+        if (!value && !word.empty() && damage.is_ok())
+          damage = error(Code::invalid_argument, "sample {}: column '{}' cannot be '{}'", i, name, shown(field(name)));
       }
-    }
+    };
+    numbers("rank_us", sample.rank_us);
+    numbers("rank_arrived_us", sample.rank_arrived_us);
     sample.is_valid = field("why") != kLateWord;
     sample.is_of_state = field("why") != kStateWord;
     TUTTI_RETURN_IF_ERROR(damage);

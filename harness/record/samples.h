@@ -26,13 +26,15 @@ struct Sample {
   double skew_us = 0;          ///< from the earliest arrival to the latest, not divided
   int arrived_last = 0;        ///< rank
   int finished_last = 0;
-  std::optional<double> stream_us = {};  ///< of the slowest rank by its stream's clock; empty without streams
-  std::vector<double> rank_us = {};      ///< from its own arrival to its own end, by rank
-  std::optional<double> late_us = {};    ///< from the announced instant to the latest arrival, without what --skew asks
-                                         ///< for; empty where no instant was announced
-  bool is_valid = true;                  ///< no rank came late to it
-  int block = 0;                         ///< the samples of a block were taken one after the other
-  bool is_of_state = true;               ///< its block counts: it lay in the machine's state that the row is of
+  int operations = 1;                        ///< in it: what durations were divided by; a file does not have it
+  std::optional<double> stream_us = {};      ///< of the slowest rank by its stream's clock; empty without streams
+  std::vector<double> rank_us = {};          ///< from its own arrival to its own end, by rank
+  std::vector<double> rank_arrived_us = {};  ///< from the earliest arrival to its own, by rank, not divided
+  std::optional<double> late_us = {};  ///< from the announced instant to the latest arrival, without what --skew asks
+                                       ///< for; empty where no instant was announced
+  bool is_valid = true;                ///< no rank came late to it
+  int block = 0;                       ///< the samples of a block were taken one after the other
+  bool is_of_state = true;             ///< its block counts: it lay in the machine's state that the row is of
 };
 
 [[nodiscard]] std::string samples_header();
@@ -42,7 +44,8 @@ struct SampledLaunch {
   std::int64_t launch = 1;
   std::string starter = {};  ///< as a row's; empty: a file of an earlier build does not say
 };
-/// One line per sample, each with its end; `rank_us` is one field, its numbers separated by spaces.
+/// One line per sample, each with its end; `rank_us` and `rank_arrived_us` are one field each, their numbers separated
+/// by spaces.
 [[nodiscard]] std::string samples_lines(const SampledLaunch& of, std::span<const Sample> samples);
 
 /// The samples of a case in one launch.

@@ -676,7 +676,7 @@ class Options(Sweep):
             _, rows = one.rows()
             header, samples = support.read_csv(one.path / "samples.csv")
         self.assertEqual(header, "case launch index valid global_us last_arrival_us skew_us arrived_last finished_last "
-                                 "rank_us late_us block why starter".split())
+                                 "rank_us late_us block why starter rank_arrived_us".split())
         for row in rows:
             mine = [s for s in samples if (s["case"], s["launch"]) == (row["case"], row["launch"])]
             self.assertEqual([int(s["index"]) for s in mine], list(range(len(mine))))
@@ -692,6 +692,9 @@ class Options(Sweep):
                 ranks = [float(value) for value in s["rank_us"].split()]
                 self.assertEqual(len(ranks), 3)
                 self.assertLessEqual(max(ranks), float(s["global_us"]) * 1.0001)
+                arrived = [float(value) for value in s["rank_arrived_us"].split()]
+                self.assertEqual((len(arrived), min(arrived), max(arrived)), (3, 0, float(s["skew_us"])), s)
+                self.assertEqual(arrived[int(s["arrived_last"])], max(arrived), s)
                 self.assertTrue(math.isclose(float(s["last_arrival_us"]) + float(s["skew_us"]), float(s["global_us"]),
                                              rel_tol=1e-4, abs_tol=1e-3), s)
                 self.assertTrue({s["arrived_last"], s["finished_last"]} <= {"0", "1", "2"}, s)
