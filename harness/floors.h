@@ -6,7 +6,7 @@
 //   floor 3: verify, record, process, board
 //   floor 4: backends, launch
 //   floor 5: measure, hosts
-//   floor 6: faults, soak, explain, draw, train, gate, accept
+//   floor 6: faults, soak, explain, draw, train, gate, accept, simulate
 //   floor 7: session
 //   floor 8: report, doctor
 //

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/simulate/walk.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <utility>
+
+#include "harness/simulate/channels.h"
+#include "impl/collective/collective.h"
+
+namespace tutti::harness::simulate {
+namespace {
+
+constexpr int kNoMessage = -1;
+constexpr int kNoRank = -1;
+
+/// What a number of bytes costs.
+struct Costs {
+  struct OfLink {
+    double send = 0, receive = 0, wire = 0;
+  };
+  std::int64_t units = -1;  ///< -1: not known yet
+  OfLink near, far;
+  double reduce = 0, copy = 0, read = 0;
+  double handshake = 0;
+};
+
+struct Message {
+  double arrives = 0;  ///< its last byte
+  int next = kNoMessage;
+};
+
+struct Channel {
+  int first = kNoMessage;
+  int last = kNoMessage;
+  int waiting = kNoRank;  ///< the receiver, if it waits
+};
+
+/// A flag that a rank has set.
+struct Flag {
+  RankSet to;
+  int phase = 0;
+  double set = 0;
+};
+
+struct RankState {
+  double clock = 0;
+  double sends_from = 0;     ///< when its interface takes the next message
+  double receives_from = 0;  ///< when its interface takes in the next message
+  int next = 0;              ///< step
+  int steps = 0;
+  int seen = 0;  ///< flags of a WAIT
+  std::vector<Flag> flags;
+  std::vector<int> waiting;  ///< ranks that wait for one of its flags
+};
+
+class Walker {
+ public:
+  Walker(const Schedule& schedule, double block_bytes, const Machine& machine, const WalkOptions& options)
+      : schedule_(schedule),
+        model_(machine.model),
+        machine_(machine),
+        unit_bytes_(block_bytes / std::max(1, schedule.shape.units_per_block)),
+        ranks_(schedule.problem.ranks),
+        period_(options.period > 0 ? options.period : ranks_),
+        is_by_time_(options.order == Order::time),
+        states_(static_cast<std::size_t>(period_)) {
+    TUTTI_ASSERT(ranks_ % period_ == 0, "{} ranks in blocks of {}", ranks_, period_);
+  }
+
+  Result<Prediction> run() {
+    for (int rank = 0; rank < period_; ++rank) {
+      state(rank).steps = schedule_.step_count(rank);
+      wake(rank, 0);
+    }
+    while (has_ready() && failure_.is_ok()) {
+      const auto [time, rank] = take_ready();
+      state(rank).clock = std::max(state(rank).clock, time);
+      go_on(rank);
+    }
+    TUTTI_RETURN_IF_ERROR(failure_);
+    for (int rank = 0; rank < period_; ++rank) {
+      const RankState& one = state(rank);
+      if (one.next < one.steps) {
+        return error(Code::refuted, "rank {} never gets past step {} of {} {}", rank, one.next,
+                     to_string(schedule_.problem.collective), schedule_.name);
+      }
+      prediction_.finish.push_back(one.clock);
+      prediction_.ns = std::max(prediction_.ns, one.clock);
+    }
+    return std::move(prediction_);
+  }
+
+ private:
+  using Ready = std::pair<double, int>;  ///< from when, rank
+
+  RankState& state(int rank) { return states_[static_cast<std::size_t>(rank)]; }
+
+  void wake(int rank, double time) {
+    if (is_by_time_)
+      by_time_.emplace(time, rank);
+    else
+      in_turn_.push_back(rank);
+  }
+  [[nodiscard]] bool has_ready() const { return is_by_time_ ? !by_time_.empty() : !in_turn_.empty(); }
+  Ready take_ready() {
+    if (!is_by_time_) {
+      const int rank = in_turn_.front();
+      in_turn_.pop_front();
+      return {0, rank};
+    }
+    const Ready ready = by_time_.top();
+    by_time_.pop();
+    return ready;
+  }
+
+  void go_on(int rank) {
+    RankState& me = state(rank);
+    while (me.next < me.steps) {
+      const Step step = schedule_.step(rank, me.next);
+      const bool is_done = step.verb == Verb::signal ? signal(rank, step)
+                           : step.verb == Verb::wait ? wait(rank, step)
+                                                     : move(rank, step);
+      if (!is_done) return;
+      ++me.next;
+      ++prediction_.steps;
+      if (!is_by_time_) continue;
+      if (me.next < me.steps) wake(rank, me.clock);
+      return;
+    }
+  }
+
+  /// The rank that is walked in place of `rank`.
+  [[nodiscard]] int stand_in(int rank) const { return period_ == ranks_ ? rank : rank % period_; }
+
+  /// The channel as the one that is walked in place of `to` sees it: both ranks go back by whole periods.
+  [[nodiscard]] std::uint64_t key_of(int from, int to) const {
+    const int receiver = stand_in(to);
+    int sender = from - (to - receiver);
+    if (sender < 0) sender += ranks_;
+    return static_cast<std::uint64_t>(sender) << 32U | static_cast<unsigned>(receiver);
+  }
+
+  const Costs& costs_of(std::int64_t units) {
+    Costs& costs = costs_[static_cast<std::size_t>(units) % costs_.size()];
+    if (costs.units == units) return costs;
+    const double bytes = static_cast<double>(units) * unit_bytes_;
+    const auto of = [bytes](const LinkCosts& link) {
+      return Costs::OfLink{link.send.at(bytes), link.receive.at(bytes), link.wire.at(bytes)};
+    };
+    costs = {.units = units,
+             .near = of(model_.near),
+             .far = of(model_.far),
+             .reduce = model_.reduce.at(bytes),
+             .copy = model_.copy.at(bytes),
+             .read = model_.read.at(bytes),
+             .handshake = bytes > model_.eager_bytes ? model_.handshake : 0};
+    return costs;
+  }
+
+  static std::int64_t length_of(const Step& step) {
+    std::int64_t length = -1;
+    for (const auto* list : {&step.destinations, &step.sources}) {
+      for (const Operand& operand : *list) {
+        if (operand.space != Space::channel) length = std::max(length, count_of(operand.units));
+      }
+    }
+    return length >= 0 ? length : count_of(step.as_long_as.units);
+  }
+
+  // Flags
+
+  /// A flag to another node is a message without bytes; one within the node is a store.
+  bool signal(int rank, const Step& step) {
+    RankState& me = state(rank);
+    me.flags.push_back({step.ranks, step.phase, me.clock});
+    if (has_far(rank, step.ranks)) me.clock += step.ranks.n * costs_of(0).far.send;
+    for (const int other : me.waiting) wake(other, me.clock);
+    me.waiting.clear();
+    return true;
+  }
+
+  [[nodiscard]] bool has_far(int rank, const RankSet& set) const {
+    const int last = set.at(set.n - 1, ranks_);
+    return set.n > machine_.ranks_per_node || !machine_.is_near(rank, set.first) || !machine_.is_near(rank, last);
+  }
+
+  /// Which one of the set `rank` is; -1: none.
+  [[nodiscard]] int index_in(const RankSet& set, int rank) const {
+    if (set.stride == 1) {
+      const int distance = rank >= set.first ? rank - set.first : rank - set.first + ranks_;
+      return distance < set.n ? distance : -1;
+    }
+    for (int i = 0; i < set.n; ++i) {
+      if (set.at(i, ranks_) == rank) return i;
+    }
+    return -1;
+  }
+
+  bool wait(int rank, const Step& step) {
+    RankState& me = state(rank);
+    for (; me.seen < step.ranks.n; ++me.seen) {
+      const int peer = step.ranks.at(me.seen, ranks_);
+      const int setter = stand_in(peer);
+      int seen_from_there = rank - (peer - setter);
+      if (seen_from_there < 0) seen_from_there += ranks_;
+      RankState& other = state(setter);
+      int place = -1;
+      const auto flag = std::ranges::find_if(other.flags, [&](const Flag& one) {
+        return one.phase == step.phase && (place = index_in(one.to, seen_from_there)) >= 0;
+      });
+      if (flag == other.flags.end()) {
+        other.waiting.push_back(rank);
+        return false;
+      }
+      if (machine_.is_near(rank, peer)) {
+        me.clock = std::max(me.clock, flag->set + model_.flag);
+      } else {
+        const Costs::OfLink& far = costs_of(0).far;
+        me.clock = std::max(me.clock, flag->set + (place + 1) * far.send + model_.far.latency) + far.receive;
+      }
+    }
+    me.seen = 0;
+    return true;
+  }
+
+  // Moves
+
+  bool move(int rank, const Step& step) {
+    RankState& me = state(rank);
+    double start = me.clock;
+    for (const Operand& source : step.sources) {
+      if (source.space != Space::channel) continue;
+      Channel& channel = channels_[key_of(source.ranks.first, rank)];
+      if (channel.first == kNoMessage) {
+        channel.waiting = rank;
+        return false;
+      }
+      start = std::max(start, messages_[static_cast<std::size_t>(channel.first)].arrives);
+    }
+    if (is_by_time_ && start > me.clock) {
+      wake(rank, start);
+      return false;
+    }
+    me.clock = start;
+    const Costs& costs = costs_of(length_of(step));
+    int operands = 0, remote = 0, stores = 0;
+    for (const Operand& source : step.sources) {
+      operands += source.ranks.n;
+      if (source.space == Space::channel)
+        receive(rank, source.ranks.first, costs);
+      else
+        remote += others_in(rank, source);
+    }
+    for (const Operand& destination : step.destinations) {
+      if (destination.space == Space::channel) continue;
+      stores += destination.ranks.n;
+      others_in(rank, destination);
+    }
+    me.clock += costs.reduce * std::max(0, operands - 1) + costs.copy * stores + costs.read * remote;
+    for (const Operand& destination : step.destinations) {
+      if (destination.space == Space::channel) send(rank, destination.ranks.first, costs);
+    }
+    return true;
+  }
+
+  /// How many of the operand's ranks are not `rank` itself.
+  int others_in(int rank, const Operand& operand) {
+    if (operand.ranks.n == 1 && operand.ranks.first == rank) return 0;
+    if (has_far(rank, operand.ranks) && failure_.is_ok()) {
+      failure_ =
+          error(Code::unavailable, "rank {} uses memory of ranks on other nodes in step {}", rank, state(rank).next);
+    }
+    return operand.ranks.n - (index_in(operand.ranks, rank) >= 0 ? 1 : 0);
+  }
+
+  void receive(int rank, int from, const Costs& costs) {
+    RankState& me = state(rank);
+    const std::uint64_t key = key_of(from, rank);
+    Channel& channel = channels_[key];
+    const int taken = channel.first;
+    const Message message = messages_[static_cast<std::size_t>(taken)];
+    channel.first = message.next;
+    if (channel.first == kNoMessage) channels_.erase(key);
+    free_.push_back(taken);
+    if (machine_.is_near(rank, from)) {
+      me.clock = std::max(me.clock, message.arrives) + costs.near.receive;
+      return;
+    }
+    const double begin = std::max(message.arrives - costs.far.wire, me.receives_from);
+    me.receives_from = begin + model_.far.gap + costs.far.wire;
+    me.clock = std::max(me.clock, begin + costs.far.wire) + costs.far.receive;
+  }
+
+  void send(int rank, int to, const Costs& costs) {
+    RankState& me = state(rank);
+    double arrives = 0;
+    if (machine_.is_near(rank, to)) {
+      me.clock += costs.near.send;
+      arrives = me.clock + model_.near.latency + costs.near.wire;
+    } else {
+      const double begin = std::max(me.clock, me.sends_from);
+      me.clock = begin + costs.far.send;
+      me.sends_from = begin + model_.far.gap + costs.far.wire;
+      arrives = me.clock + costs.handshake + model_.far.latency + costs.far.wire;
+    }
+    ++prediction_.messages;
+    const int sent = new_message(arrives);
+    Channel& channel = channels_[key_of(rank, to)];
+    if (channel.first == kNoMessage)
+      channel.first = sent;
+    else
+      messages_[static_cast<std::size_t>(channel.last)].next = sent;
+    channel.last = sent;
+    if (channel.waiting == kNoRank) return;
+    const int receiver = std::exchange(channel.waiting, kNoRank);
+    wake(receiver, std::max(arrives, state(receiver).clock));
+  }
+
+  int new_message(double arrives) {
+    if (free_.empty()) {
+      messages_.push_back({.arrives = arrives});
+      return static_cast<int>(messages_.size()) - 1;
+    }
+    const int index = free_.back();
+    free_.pop_back();
+    messages_[static_cast<std::size_t>(index)] = {.arrives = arrives};
+    return index;
+  }
+
+  const Schedule& schedule_;
+  const Model& model_;
+  const Machine& machine_;
+  double unit_bytes_;
+  int ranks_;
+  int period_;  ///< ranks that are walked
+  bool is_by_time_;
+  std::vector<RankState> states_;
+  std::array<Costs, 64> costs_;
+  Channels<Channel> channels_;
+  std::vector<Message> messages_;
+  std::vector<int> free_;  ///< of messages_
+  std::deque<int> in_turn_;
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> by_time_;
+  Status failure_;
+  Prediction prediction_;
+};
+
+}  // namespace
+
+Result<Prediction> walk(const Schedule& schedule, double block_bytes, const Machine& machine,
+                        const WalkOptions& options) {
+  return Walker(schedule, block_bytes, machine, options).run();
+}
+
+}  // namespace tutti::harness::simulate
