@@ -141,15 +141,15 @@ const Answer& answer_of(const std::string& name) {
 
 Status join(harness::RankLink& link, const harness::LoadedBackend& library) {
   link.announce(harness::Activity::operation, 0);
-  harness::Host host(link.board(), {.host = link.rank(),
-                                    .hosts = link.ranks(),
-                                    .job_ranks = link.ranks(),
-                                    .ranks = {link.rank()},
-                                    .at = link.place(),
-                                    .yields = true,
-                                    .timeout = kPatience});
+  harness::Runner runner(link.board(), {.runner = link.rank(),
+                                        .runners = link.ranks(),
+                                        .job_ranks = link.ranks(),
+                                        .ranks = {link.rank()},
+                                        .at = link.place(),
+                                        .yields = true,
+                                        .timeout = kPatience});
   const std::string one_host;
-  harness::Meeting meeting(host, one_host);
+  harness::Meeting meeting(runner, one_host);
   TUTTI_RETURN_IF_ERROR(library.open({.ranks = link.ranks(), .rank = link.rank(), .handle = nullptr}, meeting.join()));
   TUTTI_RETURN_IF_ERROR(library.close());
   link.settle();

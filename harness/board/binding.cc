@@ -37,34 +37,35 @@ Places places_here() {
   return places;
 }
 
-Result<std::vector<std::vector<int>>> masks_for(std::optional<Bind> bind, int hosts, const Places& places) {
+Result<std::vector<std::vector<int>>> masks_for(std::optional<Bind> bind, int runners, const Places& places) {
   const auto cores = static_cast<int>(places.allowed.size());
-  const Bind chosen = bind.value_or(hosts <= cores ? Bind::core : Bind::none);
+  const Bind chosen = bind.value_or(runners <= cores ? Bind::core : Bind::none);
   std::vector<std::vector<int>> masks;
-  if (chosen == Bind::none) return std::vector(static_cast<std::size_t>(hosts), places.allowed);
+  if (chosen == Bind::none) return std::vector(static_cast<std::size_t>(runners), places.allowed);
   if (chosen == Bind::core) {
-    if (hosts > cores) {
+    if (runners > cores) {
       return error(Code::invalid_argument,
                    "'core' gives each rank a core of its own: {} ranks on {} allowed core{}: did you mean 'none'?",
-                   hosts, cores, cores == 1 ? "" : "s");
+                   runners, cores, cores == 1 ? "" : "s");
     }
-    for (int host = 0; host < hosts; ++host) masks.push_back({places.allowed[static_cast<std::size_t>(host)]});
+    for (int runner = 0; runner < runners; ++runner)
+      masks.push_back({places.allowed[static_cast<std::size_t>(runner)]});
     return masks;
   }
   const auto nodes = allowed_nodes(places);
   if (nodes.empty()) {
     return error(Code::unavailable, "'numa': this machine does not show its nodes: did you mean 'core' or 'none'?");
   }
-  for (int host = 0; host < hosts; ++host) {
-    masks.push_back(nodes[static_cast<std::size_t>(host) * nodes.size() / static_cast<std::size_t>(hosts)]);
+  for (int runner = 0; runner < runners; ++runner) {
+    masks.push_back(nodes[static_cast<std::size_t>(runner) * nodes.size() / static_cast<std::size_t>(runners)]);
   }
   return masks;
 }
 
 bool is_crowded(const std::vector<std::vector<int>>& masks) {
-  std::map<std::vector<int>, std::size_t> hosts;
+  std::map<std::vector<int>, std::size_t> runners;
   for (const std::vector<int>& mask : masks) {
-    if (++hosts[mask] > mask.size()) return true;
+    if (++runners[mask] > mask.size()) return true;
   }
   return false;
 }

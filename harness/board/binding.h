@@ -20,12 +20,12 @@ struct Places {
 /// Those of this process, before any of its threads is bound.
 [[nodiscard]] Places places_here();
 
-/// The cores of each of `hosts` threads that run ranks. Without a choice: core if every thread has one, else none.
+/// The cores of each of `runners` threads that run ranks. Without a choice: core if every thread has one, else none.
 /// Errors: invalid_argument with the numbers if there are not enough cores, unavailable if the machine shows no
 /// nodes.
-[[nodiscard]] Result<std::vector<std::vector<int>>> masks_for(std::optional<Bind> bind, int hosts,
+[[nodiscard]] Result<std::vector<std::vector<int>>> masks_for(std::optional<Bind> bind, int runners,
                                                               const Places& places);
-/// Whether some hosts have to share a core.
+/// Whether some runners have to share a core.
 [[nodiscard]] bool is_crowded(const std::vector<std::vector<int>>& masks);
 
 /// Cores that the ranks of a job use together: what `auto` chooses by, the same in the launcher and in all ranks. Not

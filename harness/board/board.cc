@@ -11,7 +11,7 @@ namespace tutti::harness::board {
 namespace {
 
 constexpr std::size_t kStride = 128;
-static_assert(sizeof(RankStatus) <= kStride && sizeof(SyncLine) <= kStride && sizeof(HostPage) == kPageBytes);
+static_assert(sizeof(RankStatus) <= kStride && sizeof(SyncLine) <= kStride && sizeof(RunnerPage) == kPageBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
 
 constexpr std::size_t kStatusOffset = kStride;  // behind the abort line
@@ -41,8 +41,8 @@ SyncLine& Board::sync(int rank) const {
   return at<SyncLine>(base_, sync_offset(ranks_) + static_cast<std::size_t>(rank) * kStride);
 }
 SyncLine& Board::probe(int rank) const { return sync(ranks_ + rank); }
-HostPage& Board::page(int rank) const {
-  return at<HostPage>(base_, page_offset(ranks_) + static_cast<std::size_t>(rank) * kPageBytes);
+RunnerPage& Board::page(int rank) const {
+  return at<RunnerPage>(base_, page_offset(ranks_) + static_cast<std::size_t>(rank) * kPageBytes);
 }
 std::atomic<std::uint32_t>& Board::abort_flag() const { return at<std::atomic<std::uint32_t>>(base_, 0); }
 
@@ -55,7 +55,7 @@ void announce(RankStatus& status, Activity activity, std::uint32_t case_index) {
   status.granted_ns.store(0, std::memory_order_release);  // last: see announced_on
 }
 
-void await(RankStatus& status, int host) { status.awaited.store(host + 1, std::memory_order_relaxed); }
+void await(RankStatus& status, int runner) { status.awaited.store(runner + 1, std::memory_order_relaxed); }
 
 void renew(RankStatus& status, std::chrono::nanoseconds granted) {
   if (status.pending_since_ns.load(std::memory_order_relaxed) == 0) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The board: memory that the launcher and all ranks of a job share. On it each rank announces what it is about to do
 // (RankStatus), so that the launcher can tell which rank is late. Hosts, the threads that run ranks, agree on start
-// instants (SyncLine) and exchange small records (HostPage) through it.
+// instants (SyncLine) and exchange small records (RunnerPage) through it.
 #pragma once
 
 #include <atomic>
@@ -21,14 +21,14 @@ struct alignas(64) RankStatus {
   std::atomic<std::uint32_t> case_index;       ///< number of the case in its job
   std::atomic<std::uint32_t> activity;         ///< an Activity
   std::atomic<std::int64_t> granted_ns;        ///< beyond the timeout, from pending_since_ns on
-  std::atomic<std::int32_t> awaited;           ///< in an exchange: 1 and the host whose page is awaited; 0: none is
+  std::atomic<std::int32_t> awaited;           ///< in an exchange: 1 and the runner whose page is awaited; 0: none is
 };
 enum class Activity : std::uint32_t { idle, operation, exchange };
 
 /// Before whatever may wait for another rank: counts an operation and starts its deadline. By the rank itself only.
 void announce(RankStatus& status, Activity activity, std::uint32_t case_index);
-/// In an exchange that is announced: `host` is the one whose page is awaited. By the rank itself only.
-void await(RankStatus& status, int host);
+/// In an exchange that is announced: `runner` is the one whose page is awaited. By the rank itself only.
+void await(RankStatus& status, int runner);
 /// What is pending has got on: its deadline begins anew, and is later by `granted`. Without anything pending nothing
 /// changes. By the rank itself only.
 void renew(RankStatus& status, std::chrono::nanoseconds granted);
@@ -43,14 +43,14 @@ struct Announced {
 /// The grant is read first and written last: a new one is never taken for that of an older announcement.
 [[nodiscard]] Announced announced_on(const RankStatus& status);
 
-/// One host's page for exchanges.
-struct alignas(64) HostPage {
+/// One runner's page for exchanges.
+struct alignas(64) RunnerPage {
   static constexpr std::size_t kPayload = 4096 - 64;
   std::atomic<std::uint64_t> sequence;  ///< of the last exchange whose payload is complete
   alignas(64) std::byte payload[kPayload];
 };
 
-/// Lines for timing. Sync lines say which ranks have arrived and how far each is in barriers. Host 0's also has the
+/// Lines for timing. Sync lines say which ranks have arrived and how far each is in barriers. Runner 0's also has the
 /// instants of the start announced last and of the one before, by their numbers modulo 2. Probe lines: bounced to and
 /// fro to measure a line's round trip.
 struct alignas(64) SyncLine {
@@ -68,7 +68,7 @@ class Board {
 
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] RankStatus& status(int rank) const;
-  [[nodiscard]] HostPage& page(int rank) const;
+  [[nodiscard]] RunnerPage& page(int rank) const;
   [[nodiscard]] SyncLine& sync(int rank) const;
   [[nodiscard]] SyncLine& probe(int rank) const;
   [[nodiscard]] std::atomic<std::uint32_t>& abort_flag() const;  ///< set by the launcher or a failing rank

@@ -174,7 +174,7 @@ std::string_view meaning_of(Collective collective) {
       return "Every rank gives one block of numbers for each rank. Each rank gets the blocks meant for it, in the "
              "order of the ranks that gave them: rows become columns.";
     case Collective::barrier:
-      return "No data. Every rank waits until all have come: nobody leaves before the last one has entered.";
+      return "No data. Every rank waits until all have come: no rank leaves before the last one has entered.";
     case Collective::sendrecv:
       return "Every rank gives a list of numbers to the next rank, the last one to the first, and gets that of "
              "the rank before.";

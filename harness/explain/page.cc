@@ -179,9 +179,9 @@ std::string legend(const Example& example) {
                        : has_window(example.problem.collective) ? ", one for each message"
                                                                 : ", one for each rank");
   }
-  text += " `.` is what nobody has written yet.";
+  text += " `.` is what no rank has written yet.";
   if (!example.lengths.empty()) {
-    text += fmt::format(" `{}` is a block without numbers, `{}` a gap between blocks: nobody reads or writes there.",
+    text += fmt::format(" `{}` is a block without numbers, `{}` a gap between blocks: no rank reads or writes there.",
                         kEmpty, kGap);
     text += divides_both(example.problem.collective)
                 ? fmt::format(" Rank i gives rank j as many numbers as number (i + j) mod {} of {} says.",

@@ -160,7 +160,8 @@ std::string Words::wait(const Told& told, const std::vector<Told>& before) const
     has_written |= !one.step.write.is_empty() && one.step.write.space == Space::output;
   }
   if (has_written) sentence += ": its output is complete";
-  if (has_read) sentence += has_written ? ", and nobody reads its input any more" : ": nobody reads its input any more";
+  if (has_read)
+    sentence += has_written ? ", and no rank reads its input any more" : ": no rank reads its input any more";
   return sentence;
 }
 

@@ -43,7 +43,7 @@ constexpr std::array kRows{
         Fault::previous_data, "previous_data", "one rank's call has the previous operation's input", {"previous data"}},
     FaultRow{Fault::missing_rank,
              "missing_rank",
-             "one rank's input is left out, or nothing comes from it; barrier: a rank waits for nobody",
+             "one rank's input is left out, or nothing comes from it; barrier: a rank waits for no other",
              {"contribution is missing", "are missing", "not written", "nothing was written", "left the barrier",
               "reduced with no other"}},
     FaultRow{Fault::wrong_root, "wrong_root", "all ranks call with another root", {"were the root"}},

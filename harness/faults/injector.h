@@ -26,7 +26,7 @@ struct Injection {
   std::uint64_t input_seed = 1;
 };
 
-/// Plans of one host that are to be broken: shared by the injector and its backend's communicators.
+/// Plans of one runner that are to be broken: shared by the injector and its backend's communicators.
 class PlanBreaker {
  public:
   /// To be after_bind of the backend's communicators.
@@ -53,7 +53,7 @@ class Injector final : public Backend {
 
   /// For the cases that are prepared from here on.
   void arm(const Injection& injection) { injection_ = injection; }
-  /// Whether the fault is in the case that was prepared last, on some rank of this host.
+  /// Whether the fault is in the case that was prepared last, on some rank of this runner.
   [[nodiscard]] bool is_injected() const { return is_injected_; }
   /// Of the refill that the next operation works on.
   void set_salt(std::uint64_t salt) { *salt_ = salt; }

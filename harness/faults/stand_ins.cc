@@ -2,7 +2,7 @@
 #include "harness/faults/stand_ins.h"
 
 #include "harness/machine/clock.h"
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 
 namespace tutti::harness::faults {
 namespace {

@@ -32,7 +32,7 @@ struct Interception {
   std::int64_t delay_ns = 0;
 };
 
-/// `calls`, prepared with the buffers of the stand-ins, one for each rank of the host.
+/// `calls`, prepared with the buffers of the stand-ins, one for each rank of the runner.
 [[nodiscard]] std::unique_ptr<Prepared> intercept(std::unique_ptr<Prepared> calls, std::vector<StandIn> stand_ins,
                                                   Interception what);
 

@@ -23,7 +23,7 @@ struct Draw {
   Injection injection;
 };
 
-/// The same on all hosts.
+/// The same on all runners.
 Draw draw(const Case& what, Fault fault, std::uint64_t seed, int number) {
   constexpr std::array<std::string_view, 8> kPatternNames{"ramp", "one-heavy", "zeros", "random",
                                                           "zipf", "rotating",  "burst", "empty"};
@@ -62,11 +62,11 @@ Draw draw(const Case& what, Fault fault, std::uint64_t seed, int number) {
   return drawn;
 }
 
-/// What rounds of operations on one backend came to, on all hosts.
+/// What rounds of operations on one backend came to, on all runners.
 struct Rounds {
   Damage damage;
-  std::vector<std::vector<std::uint64_t>> footprints;  ///< of each operation, on this host
-  bool is_left_early = false;                          ///< barriers, by a rank of this host
+  std::vector<std::vector<std::uint64_t>> footprints;  ///< of each operation, on this runner
+  bool is_left_early = false;                          ///< barriers, by a rank of this runner
 };
 
 class Trial {
@@ -92,7 +92,7 @@ class Trial {
   }
 
  private:
-  Host& host() const { return place_.host; }
+  Runner& runner() const { return place_.runner; }
 
   Status try_draw(const Draw& drawn) {
     result_.case_id = case_id(drawn.one);
@@ -100,12 +100,12 @@ class Trial {
     salt_ = 0;
     const bool has_history = result_.fault == Fault::dropped_message;
     Result<Variant> made =
-        Variant::create(host(), {.backend = has_history ? static_cast<Backend&>(place_.own) : place_.injector,
-                                 .memory = place_.memory,
-                                 .instance = drawn.one,
-                                 .seed = seed_,
-                                 .misaligns = true,
-                                 .takes_elements = place_.takes_elements});
+        Variant::create(runner(), {.backend = has_history ? static_cast<Backend&>(place_.own) : place_.injector,
+                                   .memory = place_.memory,
+                                   .instance = drawn.one,
+                                   .seed = seed_,
+                                   .misaligns = true,
+                                   .takes_elements = place_.takes_elements});
     Status status = made.status();
     if (has_history) {
       TUTTI_ASSIGN_OR_RETURN(const bool is_made, agree(status, true));
@@ -131,7 +131,7 @@ class Trial {
       return {};
     }
     const bool has_changed = broken.footprints != right.footprints || (broken.is_left_early && !right.is_left_early);
-    TUTTI_ASSIGN_OR_RETURN(const std::vector<char> changes, host().exchange(static_cast<char>(has_changed ? 1 : 0)));
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<char> changes, runner().exchange(static_cast<char>(has_changed ? 1 : 0)));
     if (std::ranges::find(changes, 1) == changes.end()) {
       result_.text = "it changed nothing, in any draw";
       return {};
@@ -146,10 +146,10 @@ class Trial {
   Result<Rounds> rounds(Variant& variant, Backend& backend, int count) {
     Rounds all;
     if (!has_data(what_.collective)) {
-      TUTTI_ASSIGN_OR_RETURN(all.damage, check_barrier_rule(host(), variant, place_.sight));
-      const std::vector<RankBuffers> none(host().ranks().size());
+      TUTTI_ASSIGN_OR_RETURN(all.damage, check_barrier_rule(runner(), variant, place_.sight));
+      const std::vector<RankBuffers> none(runner().ranks().size());
       TUTTI_ASSIGN_OR_RETURN(const auto calls, backend.prepare(variant.instance(), none));
-      TUTTI_ASSIGN_OR_RETURN(all.is_left_early, leaves_early(host(), *calls));
+      TUTTI_ASSIGN_OR_RETURN(all.is_left_early, leaves_early(runner(), *calls));
     }
     for (int round = 1; round <= count && has_data(what_.collective); ++round) {
       place_.injector.set_salt(++salt_);
@@ -157,21 +157,21 @@ class Trial {
                       .sight = place_.sight,
                       .is_last = round == count,
                       .footprints = &all.footprints.emplace_back()};
-      TUTTI_ASSIGN_OR_RETURN(const Damage found, check_operation(host(), variant, look));
+      TUTTI_ASSIGN_OR_RETURN(const Damage found, check_operation(runner(), variant, look));
       add_operation(all.damage, found);
     }
-    TUTTI_ASSIGN_OR_RETURN(all.damage, damage_of_all(host(), what_, all.damage));
+    TUTTI_ASSIGN_OR_RETURN(all.damage, damage_of_all(runner(), what_, all.damage));
     return all;
   }
 
-  /// Whether all hosts are ready, and the fault is in the case on one of them; where some are not, the text says why.
+  /// Whether all runners are ready, and the fault is in the case on one of them; where some are not, the text says why.
   Result<bool> agree(const Status& mine, bool is_injected) {
     struct Readiness {
       Reason refusal;
       bool is_injected = false;
     };
     TUTTI_ASSIGN_OR_RETURN(const std::vector<Readiness> all,
-                           host().exchange(Readiness{.refusal = Reason::of(mine), .is_injected = is_injected}));
+                           runner().exchange(Readiness{.refusal = Reason::of(mine), .is_injected = is_injected}));
     const Reason& refusal = first_reason(all, &Readiness::refusal);
     if (refusal.is_any()) result_.text = refusal.text();
     return !refusal.is_any() && std::ranges::any_of(all, &Readiness::is_injected);

@@ -14,7 +14,7 @@
 
 #include "harness/faults/injector.h"
 #include "harness/measure/check.h"
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 
 namespace tutti::harness::faults {
 
@@ -39,7 +39,7 @@ struct TrialResult {
 [[nodiscard]] Result<TrialResult> trial_from_json(std::string_view text);
 
 struct TrialPlace {
-  Host& host;
+  Runner& runner;
   OwnBackend& own;
   Injector& injector;
   Sight sight = {};             ///< of the verifier
@@ -52,8 +52,8 @@ struct TrialPlace {
 [[nodiscard]] Case longest_draw(const Case& what);
 
 /// `what` says the collective, dtype, op, ranks and kind of ranks. Algorithm, count, lengths of blocks and root are
-/// drawn, and where the fault allows it, placement and kind of buffers. The same result on all hosts. Errors: those of
-/// operations and of the host; the job is then over.
+/// drawn, and where the fault allows it, placement and kind of buffers. The same result on all runners. Errors: those
+/// of operations and of the runner; the job is then over.
 [[nodiscard]] Result<TrialResult> try_fault(const TrialPlace& place, const Case& what, Fault fault, std::uint64_t seed);
 
 }  // namespace tutti::harness::faults

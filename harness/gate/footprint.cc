@@ -179,10 +179,10 @@ class Tasks {
     auto tasks = std::unique_ptr<Tasks>(new Tasks(std::move(pages), one));
     TUTTI_ASSIGN_OR_RETURN(tasks->domain_, transport.open(transport.shape(one.ranks, 1, 0), {}));
     const CommunicatorOptions options{.waiting = Waiting::yield, .prove_plans = false};
-    TUTTI_ASSIGN_OR_RETURN(tasks->backend_, OwnBackend::create(*tasks->domain_, tasks->host_.ranks(), options));
+    TUTTI_ASSIGN_OR_RETURN(tasks->backend_, OwnBackend::create(*tasks->domain_, tasks->runner_.ranks(), options));
     OwnBackend& backend = *tasks->backend_;
     const auto memory = [&](const Case& which, std::size_t index) { return backend.allocator(which, index); };
-    auto variant = Variant::create(tasks->host_, {.backend = backend, .memory = memory, .instance = one});
+    auto variant = Variant::create(tasks->runner_, {.backend = backend, .memory = memory, .instance = one});
     if (!variant.is_ok()) return variant.status();
     tasks->variant_ = std::make_unique<Variant>(std::move(variant).value());
     tasks->variant_->refill(1);
@@ -197,7 +197,7 @@ class Tasks {
  private:
   Tasks(Pages pages, const Case& one)
       : pages_(std::move(pages)),
-        host_(Board(pages_.base(), one.ranks), {.job_ranks = one.ranks, .ranks = all_of(one.ranks)}) {}
+        runner_(Board(pages_.base(), one.ranks), {.job_ranks = one.ranks, .ranks = all_of(one.ranks)}) {}
 
   static std::vector<int> all_of(int ranks) {
     std::vector<int> all(static_cast<std::size_t>(ranks));
@@ -206,7 +206,7 @@ class Tasks {
   }
 
   Pages pages_;
-  Host host_;
+  Runner runner_;
   std::unique_ptr<Domain> domain_;
   std::unique_ptr<OwnBackend> backend_;
   std::unique_ptr<Variant> variant_;

@@ -134,7 +134,7 @@ Status HostsStarter::take(Member& member, const Frame& frame, Connections::Event
   } else if (frame.type == "meets") {
     TUTTI_ASSIGN_OR_RETURN(const MeetingPlace place, meeting_place_from_json(frame.text));
     if (has_given_jobs_ || number_of(member) != 0)
-      return error(Code::io, "it says where the group meets, and nobody has asked");
+      return error(Code::io, "it says where the group meets, which this launcher has not asked");
     give_jobs(place);
   } else {
     return take_event(member, frame, events);

@@ -196,9 +196,9 @@ Status JoinedJob::meet_others(const std::string& text) {
     all.push_back({.pid = said.is_ok() ? said.value().pid : 0, .text = one});
   }
   TUTTI_RETURN_IF_ERROR(introduce(all));
-  for (HostSocket& one : across_->between) {
+  for (RunnerSocket& one : across_->between) {
     links_.push_back({.stream = {std::move(one.socket), one.session},
-                      .process = static_cast<std::size_t>(one.host),
+                      .process = static_cast<std::size_t>(one.runner),
                       .passes_on = true});
   }
   World here = world;

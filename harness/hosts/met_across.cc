@@ -62,12 +62,12 @@ Result<MetAcross> meet_across(const HostsMeeting& meeting, const std::string& te
                                                                           .address = met.hosts.launcher,
                                                                           .listener = met.hosts.listener.socket.get(),
                                                                           .timeout = meeting.timeout}));
-  HostSockets request{.host = world.process,
-                      .key = met.hosts.key,
-                      .listener = between.socket.get(),
-                      .timeout = meeting.timeout,
-                      .role = tcp::Role::hosts,
-                      .what = "how the job ends"};
+  RunnerSockets request{.runner = world.process,
+                        .key = met.hosts.key,
+                        .listener = between.socket.get(),
+                        .timeout = meeting.timeout,
+                        .role = tcp::Role::hosts,
+                        .what = "how the job ends"};
   for (std::size_t process = 0; process < lines.size(); ++process) {
     auto line = line_from_json(lines[process]);
     if (!line.is_ok()) return error(Code::mismatch, "rank {}: {}", process, line.status().message());
@@ -84,7 +84,7 @@ Result<MetAcross> meet_across(const HostsMeeting& meeting, const std::string& te
   for (auto host = std::next(all.begin()); world.process == 0 && host != all.end(); ++host) {
     request.others.push_back(host->first);
   }
-  TUTTI_ASSIGN_OR_RETURN(met.between, connect_to_hosts(request));
+  TUTTI_ASSIGN_OR_RETURN(met.between, connect_to_runners(request));
   return met;
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/board/across.h"
-#include "harness/board/host_sockets.h"
+#include "harness/board/runner_sockets.h"
 #include "harness/floors.h"
 #include "harness/hosts/joined_hosts.h"
 #include "impl/types/status.h"
@@ -19,12 +19,12 @@ struct MetAcross {
   JoinedHosts hosts;
   std::vector<std::string> texts;  ///< by process
   AcrossPlace place;
-  AcrossListeners listeners;        ///< of process 0
-  std::vector<HostSocket> between;  ///< the first of a host: to process 0; that: to all of them
+  AcrossListeners listeners;          ///< of process 0
+  std::vector<RunnerSocket> between;  ///< the first of a host: to process 0; that: to all of them
 };
 
 /// `text`: what the others learn about this process. Every process of the job calls it. Errors: those of meet_hosts and
-/// of connect_to_hosts.
+/// of connect_to_runners.
 [[nodiscard]] Result<MetAcross> meet_across(const HostsMeeting& meeting, const std::string& text);
 
 }  // namespace tutti::harness::hosts

@@ -7,14 +7,14 @@
 namespace tutti::harness::measure {
 namespace {
 
-Result<Variant> make_barrier(Host& host, Backend& backend, const Case& one, const MemorySource& memory) {
+Result<Variant> make_barrier(Runner& runner, Backend& backend, const Case& one, const MemorySource& memory) {
   TUTTI_RETURN_IF_ERROR(backend.supports(one));
-  return Variant::create(host, {.backend = backend, .memory = memory, .instance = one});
+  return Variant::create(runner, {.backend = backend, .memory = memory, .instance = one});
 }
 
 }  // namespace
 
-Status Barriers::open(Host& host, const Case& like, const Systems& systems, const MemorySource& memory) {
+Status Barriers::open(Runner& runner, const Case& like, const Systems& systems, const MemorySource& memory) {
   for (const auto& [name, backend] : systems) {
     Case one;
     one.backend = name;
@@ -23,8 +23,8 @@ Status Barriers::open(Host& host, const Case& like, const Systems& systems, cons
     one.ranks_as = like.ranks_as;
     one.algorithm = backend_of(name) == kOwnBackend ? kAuto : kNone;
     one.algorithm = backend->algorithm_of(one);
-    Result<Variant> barrier = make_barrier(host, *backend, one, memory);
-    TUTTI_ASSIGN_OR_RETURN(const Reason why_none, host.first_reason(barrier.status()));
+    Result<Variant> barrier = make_barrier(runner, *backend, one, memory);
+    TUTTI_ASSIGN_OR_RETURN(const Reason why_none, runner.first_reason(barrier.status()));
     if (why_none.is_any()) {
       why_none_[name] = why_none.text();
     } else {
@@ -45,13 +45,13 @@ Variant* Barriers::find(const std::string& backend) {
   return barrier == by_backend_.end() ? nullptr : &barrier->second;
 }
 
-Result<std::map<std::string, double>> Barriers::measure_floors(Host& host, Synchronisation sync) {
+Result<std::map<std::string, double>> Barriers::measure_floors(Runner& runner, Synchronisation sync) {
   std::map<std::string, double> floors_ns;
   for (auto& [name, barrier] : by_backend_) {
-    TUTTI_ASSIGN_OR_RETURN(floors_ns[name], measure_floor(host, {.how = sync, .barrier = &barrier}));
+    TUTTI_ASSIGN_OR_RETURN(floors_ns[name], measure_floor(runner, {.how = sync, .barrier = &barrier}));
   }
   if (!floors_ns.empty()) return floors_ns;
-  TUTTI_ASSIGN_OR_RETURN(floors_ns[std::string(kAll)], measure_floor(host, {.how = sync}));
+  TUTTI_ASSIGN_OR_RETURN(floors_ns[std::string(kAll)], measure_floor(runner, {.how = sync}));
   return floors_ns;
 }
 

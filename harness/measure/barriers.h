@@ -14,9 +14,9 @@ namespace tutti::harness::measure {
 class Barriers {
  public:
   using Systems = std::map<std::string, Backend*>;  ///< by name
-  /// One on every system that has one on all hosts, on ranks and over a transport as `like` says. All hosts call it.
-  /// Errors: those of the host.
-  Status open(Host& host, const Case& like, const Systems& systems, const MemorySource& memory);
+  /// One on every system that has one on all runners, on ranks and over a transport as `like` says. All runners call
+  /// it. Errors: those of the runner.
+  Status open(Runner& runner, const Case& like, const Systems& systems, const MemorySource& memory);
 
   /// That samples of this backend can start: after its barrier, or because no barriers were opened.
   /// Errors: unavailable with the reason why it has no barrier.
@@ -24,8 +24,8 @@ class Barriers {
   /// Null where this backend has no barrier.
   [[nodiscard]] Variant* find(const std::string& backend);
   /// Nanoseconds that a sample takes in which nothing is done, by backend; where there are no barriers, of all of them
-  /// (kAll). All hosts call it. Errors: those of the host and of the barriers.
-  [[nodiscard]] Result<std::map<std::string, double>> measure_floors(Host& host, Synchronisation sync);
+  /// (kAll). All runners call it. Errors: those of the runner and of the barriers.
+  [[nodiscard]] Result<std::map<std::string, double>> measure_floors(Runner& runner, Synchronisation sync);
 
  private:
   std::map<std::string, Variant> by_backend_;

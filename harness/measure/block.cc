@@ -16,7 +16,7 @@ namespace {
 constexpr int kCallsPerBatch = 4;  // of warming up
 constexpr unsigned kCallBits = 16;
 
-/// One host's part of a sample.
+/// One runner's part of a sample.
 struct SampleRecord {
   std::int64_t first_enter = 0;
   std::int64_t last_enter = 0;
@@ -34,15 +34,15 @@ struct Arrival {
   std::int64_t instant_ns = 0;
 };
 
-/// One host's part of a block, as it is exchanged.
+/// One runner's part of a block, as it is exchanged.
 struct BlockRecord {
   std::array<SampleRecord, kMostSamplesPerBlock + 1> samples{};  ///< and the last call
   std::int64_t wrong = 0;
   Reason reason;
 };
 
-/// By the host's own clock.
-SampleRecord readings_of(const Host& host, const RankTimes& times) {
+/// By the runner's own clock.
+SampleRecord readings_of(const Runner& runner, const RankTimes& times) {
   const auto first_last = [](const std::vector<std::int64_t>& list) {
     return std::minmax_element(list.begin(), list.end());
   };
@@ -52,12 +52,12 @@ SampleRecord readings_of(const Host& host, const RankTimes& times) {
           .last_enter = *last_enter,
           .first_leave = *first_leave,
           .last_leave = *last_leave,
-          .last_rank = host.ranks()[static_cast<std::size_t>(last_leave - times.leave_ns.begin())],
-          .late_rank = host.ranks()[static_cast<std::size_t>(last_enter - times.enter_ns.begin())]};
+          .last_rank = runner.ranks()[static_cast<std::size_t>(last_leave - times.leave_ns.begin())],
+          .late_rank = runner.ranks()[static_cast<std::size_t>(last_enter - times.enter_ns.begin())]};
 }
 
 /// The same on the common clock; the call was announced for `instant_ns`.
-SampleRecord on_clock(const HostClock& clock, const Arrival& arrival, SampleRecord record) {
+SampleRecord on_clock(const RunnerClock& clock, const Arrival& arrival, SampleRecord record) {
   for (std::int64_t SampleRecord::*const each :
        {&SampleRecord::first_enter, &SampleRecord::last_enter, &SampleRecord::first_leave, &SampleRecord::last_leave}) {
     record.*each = clock.common(record.*each);
@@ -80,8 +80,8 @@ SampleRecord merge(SampleRecord a, const SampleRecord& b) {
 /// The calls of one block on one host.
 class Calls {
  public:
-  Calls(Host& host, Variant& variant, BlockRecord& record, const BlockOptions& options)
-      : host_(host),
+  Calls(Runner& runner, Variant& variant, BlockRecord& record, const BlockOptions& options)
+      : runner_(runner),
         variant_(variant),
         record_(record),
         start_(options.start),
@@ -125,22 +125,22 @@ class Calls {
   }
 
   /// The readings of the block become instants of the common clock, once it is known what that was.
-  void convert(const HostClock& clock) {
+  void convert(const RunnerClock& clock) {
     for (std::size_t i = 0; i < arrivals_.size(); ++i) {
       record_.samples[i] = on_clock(clock, arrivals_[i], record_.samples[i]);
     }
   }
 
-  /// Without the last call; the same on all hosts.
+  /// Without the last call; the same on all runners.
   [[nodiscard]] std::size_t samples() const { return samples_; }
   /// With it, where there is one.
   [[nodiscard]] std::size_t kept() const { return all_times_.size(); }
   [[nodiscard]] std::uint64_t last_salt() const { return salt_; }
-  /// Elements that were found to be wrong on this host, and why.
+  /// Elements that were found to be wrong on this runner, and why.
   [[nodiscard]] std::int64_t wrong() const { return damage_.wrong; }
   [[nodiscard]] Reason reason() const { return Reason::of(damage_.wrong, damage_.text, is_of_last_); }
   [[nodiscard]] int discarded() const { return discarded_; }
-  /// Of one sample or the last call, on the ranks of this host.
+  /// Of one sample or the last call, on the ranks of this runner.
   [[nodiscard]] const RankTimes& times_of(std::size_t index) const { return all_times_[index]; }
   [[nodiscard]] std::int64_t last_instant_ns() const { return instant_ns_; }
 
@@ -163,22 +163,22 @@ class Calls {
     if (cache_ == CacheState::cold) variant_.flush_buffers();
     variant_.announce();
     late_rank_ = next_late_rank();
-    TUTTI_RETURN_IF_ERROR(start(host_, start_));
+    TUTTI_RETURN_IF_ERROR(start(runner_, start_));
     TUTTI_RETURN_IF_ERROR(operations == 1 ? variant_.run(times_, late_rank_, skew_.count())
                                           : variant_.run_loop(times_, {.operations = operations}));
-    TUTTI_ASSIGN_OR_RETURN(const std::int64_t instant_ns, host_.last_start());
-    host_.settle();
+    TUTTI_ASSIGN_OR_RETURN(const std::int64_t instant_ns, runner_.last_start());
+    runner_.settle();
     if (instant_ns_ != 0) period_ns_ = instant_ns - instant_ns_;
     instant_ns_ = instant_ns;
     return {};
   }
-  /// Another one in each call, the same on all hosts.
+  /// Another one in each call, the same on all runners.
   std::optional<int> next_late_rank() {
     if (skew_ <= std::chrono::nanoseconds(0)) return std::nullopt;
-    return calls_++ % host_.job_ranks();
+    return calls_++ % runner_.job_ranks();
   }
   /// Whether the call just made, `more` further calls, a sample and the last call end after `end_ns`, if each takes as
-  /// long as the one before. Decided by instants alone, so that all hosts decide alike.
+  /// long as the one before. Decided by instants alone, so that all runners decide alike.
   [[nodiscard]] bool is_time_up(std::int64_t end_ns, int more) const {
     return instant_ns_ > end_ns - (3 + more) * period_ns_;
   }
@@ -211,22 +211,22 @@ class Calls {
     return {};
   }
   void keep(std::size_t index) {
-    record_.samples[index] = readings_of(host_, times_);
+    record_.samples[index] = readings_of(runner_, times_);
     arrivals_.push_back({.latest_ns = latest_arrival(), .instant_ns = instant_ns_});
     all_times_.push_back(times_);
   }
-  /// When the first rank of this host entered the call just made. The host lets its others enter one after the other,
-  /// so they are not late. Nothing if the host has all ranks.
+  /// When the first rank of this runner entered the call just made. The runner lets its others enter one after the
+  /// other, so they are not late. Nothing if the runner has all ranks.
   [[nodiscard]] std::optional<std::int64_t> latest_arrival() const {
-    if (host_.count() == 1) return {};
+    if (runner_.count() == 1) return {};
     for (std::size_t i = 0; i < times_.enter_ns.size(); ++i) {
-      if (late_rank_ == host_.ranks()[i]) continue;  // as it was asked to be
+      if (late_rank_ == runner_.ranks()[i]) continue;  // as it was asked to be
       return times_.enter_ns[i] - times_.marking_ns;
     }
     return {};
   }
 
-  Host& host_;
+  Runner& runner_;
   Variant& variant_;
   BlockRecord& record_;
   Start start_;
@@ -255,13 +255,13 @@ class Calls {
 };
 
 /// What each sample took on the stream of the slowest rank.
-Status add_stream_times(Host& host, const Calls& calls, int operations, std::span<Sample> samples) {
+Status add_stream_times(Runner& runner, const Calls& calls, int operations, std::span<Sample> samples) {
   std::array<double, kMostSamplesPerBlock + 1> mine{};
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const std::vector<double>& times = calls.times_of(i).stream_us;
     if (!times.empty()) mine[i] = std::ranges::max(times) / operations;
   }
-  TUTTI_ASSIGN_OR_RETURN(const auto all, host.exchange(mine));
+  TUTTI_ASSIGN_OR_RETURN(const auto all, runner.exchange(mine));
   for (std::size_t i = 0; i < samples.size(); ++i) {
     double slowest = 0;
     for (const auto& one : all) slowest = std::max(slowest, one[i]);
@@ -277,8 +277,8 @@ void judge_barrier(const SampleRecord& sample, std::size_t index, std::int64_t d
   result.wrong += check.wrong;
 }
 
-/// A sample in all detail, from all hosts' records. A job has one host, or one rank on each.
-Sample detail_of(const SampleRecord& merged, std::span<const SampleRecord> hosts, const RankTimes& here,
+/// A sample in all detail, from all runners' records. A job has one runner, or one rank on each.
+Sample detail_of(const SampleRecord& merged, std::span<const SampleRecord> runners, const RankTimes& here,
                  const BlockOptions& options) {
   const auto us = [](std::int64_t ns) { return static_cast<double>(ns) * 1e-3; };
   const int operations = options.operations;
@@ -289,8 +289,8 @@ Sample detail_of(const SampleRecord& merged, std::span<const SampleRecord> hosts
                 .finished_last = merged.last_rank,
                 .operations = operations};
   if (options.start.how == Synchronisation::roundtime) sample.late_us = us(merged.late);
-  if (hosts.size() > 1) {
-    for (const SampleRecord& one : hosts) {
+  if (runners.size() > 1) {
+    for (const SampleRecord& one : runners) {
       sample.rank_us.push_back(us(one.last_leave - one.first_enter) / operations);
       sample.rank_arrived_us.push_back(us(one.first_enter - merged.first_enter));
     }
@@ -320,7 +320,7 @@ double time_of(const Sample& sample, std::chrono::nanoseconds skew) {
   return skew.count() > 0 ? sample.last_arrival_us : sample.global_us;
 }
 
-Tolerance tolerance_of(const Host& host) { return {.least_us = static_cast<double>(host.in_time_ns()) * 1e-3}; }
+Tolerance tolerance_of(const Runner& runner) { return {.least_us = static_cast<double>(runner.in_time_ns()) * 1e-3}; }
 
 double mark_late(std::span<Sample> samples, const Tolerance& tolerance, int operations) {
   std::vector<double> times;
@@ -333,25 +333,25 @@ double mark_late(std::span<Sample> samples, const Tolerance& tolerance, int oper
 
 bool BlockResult::is_steady() const { return is_same_state(before, after); }
 
-Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& options) {
+Result<BlockResult> run_block(Runner& runner, Variant& variant, const BlockOptions& options) {
   BlockResult result;
   BlockRecord mine;
-  TUTTI_RETURN_IF_ERROR(host.compare_clocks());
-  result.clocks_bound_ns = host.clocks().round_ns / 2;
-  TUTTI_ASSIGN_OR_RETURN(result.before, host.probe());
-  Calls calls(host, variant, mine, options);
+  TUTTI_RETURN_IF_ERROR(runner.compare_clocks());
+  result.clocks_bound_ns = runner.clocks().round_ns / 2;
+  TUTTI_ASSIGN_OR_RETURN(result.before, runner.probe());
+  Calls calls(runner, variant, mine, options);
   TUTTI_RETURN_IF_ERROR(calls.run(options));
   result.last_instant_ns = calls.last_instant_ns();
   result.discarded = calls.discarded();
   result.last_salt = calls.last_salt();
-  TUTTI_ASSIGN_OR_RETURN(result.after, host.probe());
-  TUTTI_RETURN_IF_ERROR(host.compare_clocks());
-  result.clocks_bound_ns = std::max(result.clocks_bound_ns, host.clocks().round_ns / 2);
-  calls.convert(host.clock_between());
+  TUTTI_ASSIGN_OR_RETURN(result.after, runner.probe());
+  TUTTI_RETURN_IF_ERROR(runner.compare_clocks());
+  result.clocks_bound_ns = std::max(result.clocks_bound_ns, runner.clocks().round_ns / 2);
+  calls.convert(runner.clock_between());
 
   mine.wrong = calls.wrong();
   mine.reason = calls.reason();
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<BlockRecord> all, host.exchange(mine));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<BlockRecord> all, runner.exchange(mine));
   result.reason = first_reason(all, &BlockRecord::reason).text();
   for (const BlockRecord& record : all) result.wrong += record.wrong;
   const bool judges_samples =
@@ -361,14 +361,14 @@ Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& 
     for (const BlockRecord& record : all) parts.push_back(record.samples[i]);
     SampleRecord sample = parts.front();
     for (const SampleRecord& part : parts) sample = merge(sample, part);
-    if (judges_samples) judge_barrier(sample, i, host.clock().doubt_ns, result);
+    if (judges_samples) judge_barrier(sample, i, runner.clock().doubt_ns, result);
     if (i > 0 && i == calls.samples()) break;  // the last call is no sample, where there are others
     result.samples.push_back(detail_of(sample, parts, calls.times_of(i), options));
   }
-  if (variant.has_streams()) TUTTI_RETURN_IF_ERROR(add_stream_times(host, calls, options.operations, result.samples));
+  if (variant.has_streams()) TUTTI_RETURN_IF_ERROR(add_stream_times(runner, calls, options.operations, result.samples));
   if (result.samples.empty()) return result;  // of a block that is verified only
-  const double late = mark_late(result.samples, tolerance_of(host), options.operations);
-  if (late > kMostLateSamples) host.widen_slack();
+  const double late = mark_late(result.samples, tolerance_of(runner), options.operations);
+  if (late > kMostLateSamples) runner.widen_slack();
   return result;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block is the unit of measuring: some twenty samples of one variant in a row, on all hosts. A sample is one timed
+// A block is the unit of measuring: some twenty samples of one variant in a row, on all runners. A sample is one timed
 // call. Some samples are verified, and so is one more call on other data, the last call.
 //
 //   refill | discarded calls | samples .. chosen one, verify | discarded calls | samples .. last one, verify |
@@ -48,14 +48,14 @@
 //
 // `--sync roundtime`. A sample to which a rank came late (start.h) does not count. It is kept and marked, and the cell
 // goes on until it has enough of the others. Tolerance says what late is: a rank entered after the announced instant by
-// more than Host::in_time_ns. It must also be more than 1 % of the block's median time from the last arrival on, for a
-// median is to be right to that. Where more than a quarter of a block was late, instants are announced further ahead
+// more than Runner::in_time_ns. It must also be more than 1 % of the block's median time from the last arrival on, for
+// a median is to be right to that. Where more than a quarter of a block was late, instants are announced further ahead
 // from then on.
 //
 // Warming up. The first block of a variant warms it up: its last discarded call is repeated until batches of calls have
 // stopped getting faster (settling.h), or the time for that is over.
 //
-// The end in time. After every call, discarded ones included, all hosts look at the instant at which the call began.
+// The end in time. After every call, discarded ones included, all runners look at the instant at which the call began.
 // That instant is the same for all. Where there is no time for a sample and the last call, the last call is next. The
 // least block is one discarded call and the last one, which then counts as the only sample there is.
 #pragma once
@@ -69,7 +69,7 @@
 #include <vector>
 
 #include "harness/cases/conditions.h"
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 #include "harness/measure/start.h"
 #include "harness/measure/variant.h"
 #include "harness/record/samples.h"
@@ -89,18 +89,18 @@ struct BlockOptions {
   Conditions conditions = {};
   int chosen = -1;                  ///< sample, from 0, that is verified as the last one is; -1: none
   Start start = {};                 ///< of each call
-  std::int64_t warm_up_end_ns = 0;  ///< CLOCK_MONOTONIC, the same on all hosts; 0: no warming up
-  std::int64_t end_ns = std::numeric_limits<std::int64_t>::max();  ///< CLOCK_MONOTONIC, the same on all hosts
+  std::int64_t warm_up_end_ns = 0;  ///< CLOCK_MONOTONIC, the same on all runners; 0: no warming up
+  std::int64_t end_ns = std::numeric_limits<std::int64_t>::max();  ///< CLOCK_MONOTONIC, the same on all runners
 };
 
-/// What all hosts know after a block.
+/// What all runners know after a block.
 struct BlockResult {
   std::vector<Sample> samples;  ///< at least one; to those that are not valid a rank came late
   int discarded = 0;            ///< calls before the first sample
   RoundTrips before, after;
   std::int64_t clocks_bound_ns = 0;  ///< the larger of the two estimates around it; 0: on one machine
-  std::int64_t wrong = 0;  ///< elements on all hosts, of all that was verified; barrier: samples that broke the rule
-  std::string reason;      ///< the first host's that has one
+  std::int64_t wrong = 0;  ///< elements on all runners, of all that was verified; barrier: samples that broke the rule
+  std::string reason;      ///< the first runner's that has one
   std::uint64_t last_salt = 0;       ///< of the last refill
   std::int64_t last_instant_ns = 0;  ///< at which the last call began
 
@@ -124,12 +124,12 @@ struct Tolerance {
   double least_us = 0;
   double share = 0.01;  ///< of the median time from the last arrival on, where that is more
 };
-[[nodiscard]] Tolerance tolerance_of(const Host& host);
+[[nodiscard]] Tolerance tolerance_of(const Runner& runner);
 inline constexpr double kMostLateSamples = 0.25;  ///< of those of a block, beyond which instants come further ahead
 /// Marks the samples (at least one, of `operations` operations each) to which a rank came too late. Returns their
 /// share. Where no instant was announced, no sample is marked.
 double mark_late(std::span<Sample> samples, const Tolerance& tolerance, int operations);
 
-[[nodiscard]] Result<BlockResult> run_block(Host& host, Variant& variant, const BlockOptions& options);
+[[nodiscard]] Result<BlockResult> run_block(Runner& runner, Variant& variant, const BlockOptions& options);
 
 }  // namespace tutti::harness::measure

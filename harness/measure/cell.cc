@@ -38,7 +38,7 @@ Status hand_over(const Variant& variant, const Series& series, const CellOptions
   return options.on_samples(variant.instance(), samples);
 }
 
-/// What the blocks of a cell draw from, the same on all hosts.
+/// What the blocks of a cell draw from, the same on all runners.
 struct Source {
   std::mt19937_64 random;
   std::uint64_t salt = 0;  ///< of the last refill
@@ -71,7 +71,8 @@ double typical_time(const BlockResult& result, const CellOptions& options) {
 }
 
 /// Runs one block of a variant, again where the machine changed its state meanwhile.
-Status add_block(Host& host, Variant& variant, Series& series, Source& source, Span time, const CellOptions& options) {
+Status add_block(Runner& runner, Variant& variant, Series& series, Source& source, Span time,
+                 const CellOptions& options) {
   for (int repeat = 0; repeat <= kRepeatsOfUnsteadyBlock; ++repeat) {
     const bool is_cold = !series.warm_up_calls;
     int samples = source.samples(series.samples_per_block);
@@ -79,7 +80,7 @@ Status add_block(Host& host, Variant& variant, Series& series, Source& source, S
       const std::int64_t missing = options.conditions.iterations - std::ssize(times_of(series, options));
       samples = static_cast<int>(std::clamp<std::int64_t>(missing, 1, samples));
     }
-    TUTTI_ASSIGN_OR_RETURN(BlockResult result, run_block(host, variant,
+    TUTTI_ASSIGN_OR_RETURN(BlockResult result, run_block(runner, variant,
                                                          {.salt = source.salt + 1,
                                                           .samples = samples,
                                                           .operations = series.operations,
@@ -110,12 +111,12 @@ Status add_block(Host& host, Variant& variant, Series& series, Source& source, S
 }
 
 /// `calls` calls that are verified and are no samples, on data of consecutive salts.
-Status check_afterwards(Host& host, Variant& variant, Series& series, Source& source, int calls) {
+Status check_afterwards(Runner& runner, Variant& variant, Series& series, Source& source, int calls) {
   for (int call = 0; call < calls; ++call) {
     TUTTI_ASSIGN_OR_RETURN(
         const BlockResult result,
         run_block(
-            host, variant,
+            runner, variant,
             {.salt = source.salt, .samples = 0, .discarded = call == 0 ? 1 : 0, .operations = series.operations}));
     source.salt = result.last_salt;
     if (series.wrong == 0) series.reason = result.reason;
@@ -132,20 +133,20 @@ int calls_afterwards(const Variant& variant, Checking checking) {
 }
 
 /// How exact and how reproducible the results are: after all that were measured, on the same data for all systems.
-Result<std::vector<Precision>> measure_precisions(Host& host, std::vector<Variant>& variants, std::size_t systems,
+Result<std::vector<Precision>> measure_precisions(Runner& runner, std::vector<Variant>& variants, std::size_t systems,
                                                   const CellOptions& options) {
   std::vector<Precision> all(systems);
   if (options.conditions.checking == Checking::none || !options.has_precision) return all;
   for (std::size_t i = 0; i < systems; ++i) {
     if (!has_precision(variants[i].instance())) continue;
-    TUTTI_ASSIGN_OR_RETURN(all[i], measure_precision(host, variants[i]));
+    TUTTI_ASSIGN_OR_RETURN(all[i], measure_precision(runner, variants[i]));
   }
   return all;
 }
 
 /// Blocks in rounds, A B and then B A, until every series is settled or the time is over; one of each in any case. In
 /// the first of each, what time there is is shared out, so that a slow variant leaves some to the others.
-Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series>& all, Source& source,
+Status add_blocks(Runner& runner, std::vector<Variant>& variants, std::vector<Series>& all, Source& source,
                   const CellOptions& options) {
   const std::size_t count = variants.size();
   std::vector<std::size_t> order(count);
@@ -153,7 +154,7 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
   std::shuffle(order.begin(), order.end(), source.random);
 
   const std::int64_t most_ns = options.most_time.count() / (options.conditions.overlap_calls > 0 ? 2 : 1);
-  TUTTI_ASSIGN_OR_RETURN(const std::int64_t end_ns, host.agree(host.common_now_ns() + most_ns));
+  TUTTI_ASSIGN_OR_RETURN(const std::int64_t end_ns, runner.agree(runner.common_now_ns() + most_ns));
   const auto are_done = [&] {
     const auto open = std::ranges::count_if(all, [&](Series& series) { return !is_done(series, options); });
     return open == 0;
@@ -162,21 +163,21 @@ Status add_blocks(Host& host, std::vector<Variant>& variants, std::vector<Series
     const bool is_first = block < count;
     const bool is_round_over = block % (2 * count) == 0;
     if (!is_first && is_round_over && are_done()) return {};
-    TUTTI_ASSIGN_OR_RETURN(const std::int64_t now_ns, host.agree(host.common_now_ns()));
+    TUTTI_ASSIGN_OR_RETURN(const std::int64_t now_ns, runner.agree(runner.common_now_ns()));
     if (!is_first && now_ns >= end_ns) return {};
     const std::int64_t share_ns = (end_ns - now_ns) / static_cast<std::int64_t>(is_first ? count - block : 1);
     const std::size_t i = order[block % count];
     const bool has_enough = options.conditions.iterations > 0 && is_done(all[i], options);
     if (!has_enough) {
       TUTTI_RETURN_IF_ERROR(
-          add_block(host, variants[i], all[i], source, {.begin_ns = now_ns, .end_ns = now_ns + share_ns}, options));
+          add_block(runner, variants[i], all[i], source, {.begin_ns = now_ns, .end_ns = now_ns + share_ns}, options));
     }
     if (block % count == count - 1) std::reverse(order.begin(), order.end());
   }
 }
 
 /// Of each of the systems, in equal shares of the time; empty where overlap is not asked for, or nothing is moved.
-Result<std::vector<OverlapResult>> add_overlap(Host& host, std::vector<Variant>& variants,
+Result<std::vector<OverlapResult>> add_overlap(Runner& runner, std::vector<Variant>& variants,
                                                const std::vector<Series>& all, const CellOptions& options) {
   std::vector<OverlapResult> results(variants.size() - options.limits.size());
   if (options.conditions.overlap_calls == 0 || !has_data(variants.front().instance().collective)) return results;
@@ -185,8 +186,8 @@ Result<std::vector<OverlapResult>> add_overlap(Host& host, std::vector<Variant>&
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::vector<double> times = times_of(all[i], options);
     if (times.empty()) continue;
-    TUTTI_ASSIGN_OR_RETURN(const std::int64_t end_ns, host.agree(host.common_now_ns() + each_ns));
-    TUTTI_ASSIGN_OR_RETURN(results[i], measure_overlap(host, variants[i],
+    TUTTI_ASSIGN_OR_RETURN(const std::int64_t end_ns, runner.agree(runner.common_now_ns() + each_ns));
+    TUTTI_ASSIGN_OR_RETURN(results[i], measure_overlap(runner, variants[i],
                                                        {.calls = options.conditions.overlap_calls,
                                                         .pure_us = median_of(times),
                                                         .salt = (options.seed << 32U) + (std::uint64_t{1} << 30U),
@@ -198,11 +199,11 @@ Result<std::vector<OverlapResult>> add_overlap(Host& host, std::vector<Variant>&
 }
 
 /// Where the time was over before a variant had a sample that counts: the least block, up to kTriesInVain times.
-Status try_again(Host& host, std::vector<Variant>& variants, std::vector<Series>& all, Source& source,
+Status try_again(Runner& runner, std::vector<Variant>& variants, std::vector<Series>& all, Source& source,
                  const CellOptions& options) {
   for (std::size_t i = 0; i < variants.size(); ++i) {
     for (int time = 0; time < kTriesInVain && times_of(all[i], options).empty(); ++time) {
-      TUTTI_RETURN_IF_ERROR(add_block(host, variants[i], all[i], source, {.begin_ns = 1, .end_ns = 1}, options));
+      TUTTI_RETURN_IF_ERROR(add_block(runner, variants[i], all[i], source, {.begin_ns = 1, .end_ns = 1}, options));
     }
   }
   return {};
@@ -210,22 +211,23 @@ Status try_again(Host& host, std::vector<Variant>& variants, std::vector<Series>
 
 }  // namespace
 
-Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants, const CellOptions& options) {
+Result<std::vector<Row>> measure_cell(Runner& runner, std::vector<Variant>& variants, const CellOptions& options) {
   std::vector<Series> all;
   for (const Variant& variant : variants) all.push_back(series_for(variant.instance(), options));
   Source source{.random = std::mt19937_64(options.seed), .salt = options.seed << 32U};
-  TUTTI_RETURN_IF_ERROR(add_blocks(host, variants, all, source, options));
-  TUTTI_RETURN_IF_ERROR(try_again(host, variants, all, source, options));
+  TUTTI_RETURN_IF_ERROR(add_blocks(runner, variants, all, source, options));
+  TUTTI_RETURN_IF_ERROR(try_again(runner, variants, all, source, options));
   for (std::size_t i = 0; i < variants.size(); ++i) {
     const int calls = calls_afterwards(variants[i], options.conditions.checking);
-    TUTTI_RETURN_IF_ERROR(check_afterwards(host, variants[i], all[i], source, calls));
+    TUTTI_RETURN_IF_ERROR(check_afterwards(runner, variants[i], all[i], source, calls));
   }
   const std::size_t systems = variants.size() - options.limits.size();
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Precision> precisions, measure_precisions(host, variants, systems, options));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Precision> precisions,
+                         measure_precisions(runner, variants, systems, options));
   if (options.conditions.iterations == 0) count_one_state(all);
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<OverlapResult> overlaps, add_overlap(host, variants, all, options));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<OverlapResult> overlaps, add_overlap(runner, variants, all, options));
   std::vector<Row> rows;
-  if (host.index() != 0) return rows;
+  if (runner.index() != 0) return rows;
   for (std::size_t i = 0; i < variants.size(); ++i) {
     if (i < systems) {
       const Measured measured{
@@ -242,7 +244,7 @@ Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants
   return rows;
 }
 
-Result<double> measure_floor(Host& host, const Start& how) {
+Result<double> measure_floor(Runner& runner, const Start& how) {
   struct Times {
     std::array<std::int64_t, kMostSamplesPerBlock> enter{};
     std::array<std::int64_t, kMostSamplesPerBlock> leave{};
@@ -252,15 +254,15 @@ Result<double> measure_floor(Host& host, const Start& how) {
   for (int block = 0; block < kBlocks; ++block) {
     Times mine;
     for (std::size_t i = 0; i < mine.enter.size(); ++i) {
-      TUTTI_RETURN_IF_ERROR(start(host, how));
-      mine.enter[i] = host.now_ns();
-      mine.leave[i] = host.now_ns();
+      TUTTI_RETURN_IF_ERROR(start(runner, how));
+      mine.enter[i] = runner.now_ns();
+      mine.leave[i] = runner.now_ns();
     }
     for (std::size_t i = 0; i < mine.enter.size(); ++i) {
-      mine.enter[i] = host.clock().common(mine.enter[i]);
-      mine.leave[i] = host.clock().common(mine.leave[i]);
+      mine.enter[i] = runner.clock().common(mine.enter[i]);
+      mine.leave[i] = runner.clock().common(mine.leave[i]);
     }
-    TUTTI_ASSIGN_OR_RETURN(const std::vector<Times> all, host.exchange(mine));
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<Times> all, runner.exchange(mine));
     for (std::size_t i = 0; i < mine.enter.size(); ++i) {
       std::int64_t first = all.front().enter[i], last = all.front().leave[i];
       for (const Times& times : all) {

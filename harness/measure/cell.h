@@ -2,9 +2,9 @@
 // Measuring one cell. measure_cell runs all variants of a cell in one interleaved run on the same ranks, and makes
 // their rows.
 //
-// A sample: all hosts start together (start.h). Its time is the latest end minus the earliest start over all ranks: the
-// slowest rank decides. Samples come in blocks of one variant (block.h). The blocks of the variants take turns in ABBA
-// order, seeded.
+// A sample: all runners start together (start.h). Its time is the latest end minus the earliest start over all ranks:
+// the slowest rank decides. Samples come in blocks of one variant (block.h). The blocks of the variants take turns in
+// ABBA order, seeded.
 //
 // A block refills its buffers with fresh data and discards its first calls. It is verified on the buffers it timed.
 // block.h says after which calls.
@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "harness/cases/conditions.h"
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 #include "harness/measure/start.h"
 #include "harness/measure/variant.h"
 #include "harness/record/record.h"
@@ -35,23 +35,23 @@ struct CellOptions {
   /// Of measure_floor, as samples of this case start: one below five times as much is marked. May be empty: then no row
   /// is marked.
   std::function<double(const Case& one)> floor_us_of = {};
-  double tick_us = 0;  ///< what readings of the clock differ by; the same on all hosts
+  double tick_us = 0;  ///< what readings of the clock differ by; the same on all runners
   Conditions conditions = {};
   bool has_precision = true;  ///< sums and products of floats are repeated on random values (precision.h)
   std::function<Variant*(const Case& one)> barrier_of = {};  ///< for library: a barrier on its backend, or null
   /// So many of the last variants are limits (limit.h): they have no rows, and those whose buffers lie in memory of the
   /// same kind have their share. Of each: how it is measured.
   std::vector<std::string> limits = {};
-  /// Gets all samples of a case, on host 0; may be empty.
+  /// Gets all samples of a case, on runner 0; may be empty.
   std::function<Status(const Case& one, std::span<const Sample> samples)> on_samples = {};
 };
 
-/// Measures `variants` (all of one cell). The rows are host 0's result; other hosts get empty ones.
-/// Errors: those of the variants and of the host; the job is then over.
-[[nodiscard]] Result<std::vector<Row>> measure_cell(Host& host, std::vector<Variant>& variants,
+/// Measures `variants` (all of one cell). The rows are runner 0's result; other runners get empty ones.
+/// Errors: those of the variants and of the runner; the job is then over.
+[[nodiscard]] Result<std::vector<Row>> measure_cell(Runner& runner, std::vector<Variant>& variants,
                                                     const CellOptions& options);
 
 /// The median time of a sample in which nothing is done, in nanoseconds: what cannot be told from nothing.
-[[nodiscard]] Result<double> measure_floor(Host& host, const Start& how = {});
+[[nodiscard]] Result<double> measure_floor(Runner& runner, const Start& how = {});
 
 }  // namespace tutti::harness::measure

@@ -9,11 +9,11 @@
 
 namespace tutti::harness::measure {
 
-CellWatch::CellWatch(Host& host, const std::vector<int>& cores, Tree machine, const std::vector<int>& devices)
-    : host_(host),
+CellWatch::CellWatch(Runner& runner, const std::vector<int>& cores, Tree machine, const std::vector<int>& devices)
+    : runner_(runner),
       cores_(cores),
       machine_(std::move(machine)),
-      watched_{.before = count_here(), .ranks_share_cores = host.yields()},
+      watched_{.before = count_here(), .ranks_share_cores = runner.yields()},
       before_(count_this_thread()) {
   for (const int device : devices) {
     const GpusSeen seen = look_at_gpu(device);
@@ -34,7 +34,7 @@ Result<std::string> CellWatch::end() {
     add_disturbances(words, gpu_disturbances(one.before, after.gpus.front(), static_cast<unsigned>(::getpid())));
   }
   words.copy(mine.gpu.data(), mine.gpu.size() - 1);
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Thread> all, host_.exchange(mine));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Thread> all, runner_.exchange(mine));
   watched_.after = count_here();
   for (const Thread& thread : all) add_thread(watched_, thread.before, thread.after);
   std::string seen = disturbances_of(watched_);
@@ -43,7 +43,7 @@ Result<std::string> CellWatch::end() {
 }
 
 CoresCounted CellWatch::count_here() const {
-  return host_.index() == 0 ? count_cores(machine_, cores_) : CoresCounted();
+  return runner_.index() == 0 ? count_cores(machine_, cores_) : CoresCounted();
 }
 
 }  // namespace tutti::harness::measure

@@ -22,8 +22,8 @@ constexpr int kBarrierRounds = 12;
 // Elements of a block that has an operation on special values: enough for all kinds of them, and no more than it takes.
 constexpr Count kLeastSpecial = 256;
 constexpr Count kMostSpecial = 4096;
-/// How late the late rank of a barrier is: far longer than a barrier takes if every rank has a core. If ranks share cores
-/// it is longer than a turn of the run queue, for which a rank that leaves too early may have to wait.
+/// How late the late rank of a barrier is: far longer than a barrier takes if every rank has a core. If ranks share
+/// cores it is longer than a turn of the run queue, for which a rank that leaves too early may have to wait.
 constexpr std::int64_t kLateNs = 200'000;
 constexpr std::int64_t kLateOnSharedCoresNs = 5'000'000;
 
@@ -45,11 +45,11 @@ bool has_special_operation(const Variant& variant) {
 }
 
 /// One operation on special values, before the others.
-Result<Damage> check_special(Host& host, Variant& variant) {
+Result<Damage> check_special(Runner& runner, Variant& variant) {
   variant.set_values(Values::special);
   const auto check = [&]() -> Result<Damage> {
-    if (host.order() != nullptr) return variant.run_simulated(*host.order(), 1);
-    return check_operation(host, variant, {.salt = 0, .is_last = false});
+    if (runner.order() != nullptr) return variant.run_simulated(*runner.order(), 1);
+    return check_operation(runner, variant, {.salt = 0, .is_last = false});
   };
   Result<Damage> damage = check();
   variant.set_values(Values::exact);
@@ -57,30 +57,31 @@ Result<Damage> check_special(Host& host, Variant& variant) {
   return damage;
 }
 
-Result<Damage> check_data(Host& host, Variant& variant) {
+Result<Damage> check_data(Runner& runner, Variant& variant) {
   Damage damage;
   if (has_special_operation(variant)) {
-    TUTTI_ASSIGN_OR_RETURN(damage, check_special(host, variant));
+    TUTTI_ASSIGN_OR_RETURN(damage, check_special(runner, variant));
   }
   const Rounds rounds = rounds_of(variant);
   for (int round = 0; round < rounds.number; ++round) {
     const Look look{.salt = rounds.first_salt + static_cast<std::uint64_t>(round),
                     .is_last = round + 1 == rounds.number};
-    TUTTI_ASSIGN_OR_RETURN(const Damage found, check_operation(host, variant, look));
+    TUTTI_ASSIGN_OR_RETURN(const Damage found, check_operation(runner, variant, look));
     add_operation(damage, found);
   }
   return damage;
 }
 
-/// Whether any of the host's ranks has other memory some time after completion: then the damage says so.
-Status look_again(const Host& host, Variant& variant, const std::vector<std::uint64_t>& at_completion, Damage& damage) {
+/// Whether any of the runner's ranks has other memory some time after completion: then the damage says so.
+Status look_again(const Runner& runner, Variant& variant, const std::vector<std::uint64_t>& at_completion,
+                  Damage& damage) {
   TUTTI_RETURN_IF_ERROR(variant.linger(kWatchNs));
   const std::vector<std::uint64_t> afterwards = variant.fingerprints();
   const auto late = std::ranges::mismatch(at_completion, afterwards).in1 - at_completion.begin();
   if (afterwards == at_completion) return {};
   const std::string before = damage.wrong == 0 ? "" : "; when it was, " + damage.text;
   damage.text = fmt::format("rank {}: its memory was written after the operation was complete{}",
-                            host.ranks()[static_cast<std::size_t>(late)], before);
+                            runner.ranks()[static_cast<std::size_t>(late)], before);
   damage.wrong = std::max<std::int64_t>(damage.wrong, 1);
   damage.tells_cause = true;
   damage.is_late = true;
@@ -109,44 +110,44 @@ void add_operation(Damage& damage, const Damage& found) {
   damage.wrong = wrong;
 }
 
-Result<Damage> check_operation(Host& host, Variant& variant, const Look& look) {
+Result<Damage> check_operation(Runner& runner, Variant& variant, const Look& look) {
   RankTimes times;
   variant.refill(look.salt);
   variant.announce();
   TUTTI_RETURN_IF_ERROR(variant.run(times));
-  host.settle();
+  runner.settle();
   std::vector<std::uint64_t> at_completion;
   const bool looks_again = look.sight.afterwards && look.is_last;
   if (looks_again || look.footprints != nullptr) at_completion = variant.fingerprints();
   Damage damage = variant.verify(look.sight);
-  if (looks_again) TUTTI_RETURN_IF_ERROR(look_again(host, variant, at_completion, damage));
+  if (looks_again) TUTTI_RETURN_IF_ERROR(look_again(runner, variant, at_completion, damage));
   if (look.footprints != nullptr) *look.footprints = std::move(at_completion);
   return damage;
 }
 
-Result<Damage> check_barrier_rule(Host& host, Variant& variant, const Sight& sight) {
+Result<Damage> check_barrier_rule(Runner& runner, Variant& variant, const Sight& sight) {
   Damage damage;
   RankTimes times;
-  TUTTI_RETURN_IF_ERROR(host.compare_clocks());
-  const std::int64_t late_ns = host.yields() && host.count() > 1 ? kLateOnSharedCoresNs : kLateNs;
+  TUTTI_RETURN_IF_ERROR(runner.compare_clocks());
+  const std::int64_t late_ns = runner.yields() && runner.count() > 1 ? kLateOnSharedCoresNs : kLateNs;
   for (int round = 0; round < kBarrierRounds; ++round) {
-    const int late = round % host.job_ranks();
+    const int late = round % runner.job_ranks();
     variant.announce();
-    TUTTI_RETURN_IF_ERROR(host.start_together().status());
+    TUTTI_RETURN_IF_ERROR(runner.start_together().status());
     TUTTI_RETURN_IF_ERROR(variant.run(times, late, late_ns));
-    host.settle();
+    runner.settle();
     TUTTI_ASSIGN_OR_RETURN(
         const std::vector<BarrierTimes> all,
-        host.exchange(BarrierTimes{.first_leave_ns = host.clock().common(std::ranges::min(times.leave_ns)),
-                                   .last_enter_ns = host.clock().common(std::ranges::max(times.enter_ns))}));
+        runner.exchange(BarrierTimes{.first_leave_ns = runner.clock().common(std::ranges::min(times.leave_ns)),
+                                     .last_enter_ns = runner.clock().common(std::ranges::max(times.enter_ns))}));
     BarrierTimes of_all = all.front();  // on clocks that may be off a little
     for (const BarrierTimes& each : all) {
       of_all.first_leave_ns = std::min(of_all.first_leave_ns, each.first_leave_ns);
       of_all.last_enter_ns = std::max(of_all.last_enter_ns, each.last_enter_ns);
     }
-    of_all.first_leave_ns += host.clock().doubt_ns;
+    of_all.first_leave_ns += runner.clock().doubt_ns;
     const CheckResult check = check_barrier(of_all);
-    if (check.is_ok() || host.index() != 0 || !sight.barriers) continue;
+    if (check.is_ok() || runner.index() != 0 || !sight.barriers) continue;
     damage.wrong += check.wrong;
     damage.text = fmt::format("with rank {} late, {}", late, check.diagnosis);
     damage.tells_cause = true;
@@ -154,11 +155,11 @@ Result<Damage> check_barrier_rule(Host& host, Variant& variant, const Sight& sig
   return damage;
 }
 
-Result<Damage> check_in_order(Host& host, Variant& variant, Order& order) {
+Result<Damage> check_in_order(Runner& runner, Variant& variant, Order& order) {
   order.begin(case_id(variant.instance()));
   Damage damage;
   if (has_special_operation(variant)) {
-    TUTTI_ASSIGN_OR_RETURN(damage, check_special(host, variant));
+    TUTTI_ASSIGN_OR_RETURN(damage, check_special(runner, variant));
   }
   const int rounds = variant.instance().bytes > kSimulatedLongBytes ? kSimulatedLongRounds : kSimulatedRounds;
   TUTTI_ASSIGN_OR_RETURN(const Damage found, variant.run_simulated(order, std::max(rounds, passes_of(variant))));
@@ -166,12 +167,12 @@ Result<Damage> check_in_order(Host& host, Variant& variant, Order& order) {
   return damage;
 }
 
-Result<Damage> damage_of_all(Host& host, const Case& one, const Damage& mine) {
+Result<Damage> damage_of_all(Runner& runner, const Case& one, const Damage& mine) {
   const Record record{.wrong = mine.wrong,
                       .wrong_outputs = mine.wrong_outputs,
                       .wrong_rank = mine.wrong_rank,
                       .reason = Reason::of(mine.wrong, mine.text, mine.tells_cause)};
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Record> all, host.exchange(record));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Record> all, runner.exchange(record));
   const Reason& first = first_reason(all, &Record::reason);
   Damage damage{.text = first.text(), .tells_cause = first.weight == Reason::Weight::cause};
   for (const Record& each : all) {
@@ -187,14 +188,14 @@ Result<Damage> damage_of_all(Host& host, const Case& one, const Damage& mine) {
   return damage;
 }
 
-Result<Row> check_case(Host& host, Variant& variant) {
+Result<Row> check_case(Runner& runner, Variant& variant) {
   const Case& one = variant.instance();
   const auto check = [&] {
-    if (host.order() != nullptr) return check_in_order(host, variant, *host.order());
-    return one.collective == Collective::barrier ? check_barrier_rule(host, variant) : check_data(host, variant);
+    if (runner.order() != nullptr) return check_in_order(runner, variant, *runner.order());
+    return one.collective == Collective::barrier ? check_barrier_rule(runner, variant) : check_data(runner, variant);
   };
   TUTTI_ASSIGN_OR_RETURN(const Damage mine, check());
-  TUTTI_ASSIGN_OR_RETURN(const Damage damage, damage_of_all(host, one, mine));
+  TUTTI_ASSIGN_OR_RETURN(const Damage damage, damage_of_all(runner, one, mine));
   return checked_row(variant, damage, has_data(one.collective) && has_special_operation(variant));
 }
 

@@ -20,15 +20,15 @@
 #include <string>
 #include <vector>
 
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 #include "harness/measure/variant.h"
 #include "harness/record/record.h"
 
 namespace tutti::harness::measure {
 
-/// The row (ok or wrong, with the diagnosis) is host 0's result; other hosts get an empty one.
-/// Errors: those of the variant's operations and of the host; the job is then over.
-[[nodiscard]] Result<Row> check_case(Host& host, Variant& variant);
+/// The row (ok or wrong, with the diagnosis) is runner 0's result; other runners get an empty one.
+/// Errors: those of the variant's operations and of the runner; the job is then over.
+[[nodiscard]] Result<Row> check_case(Runner& runner, Variant& variant);
 
 /// Operations on consecutive salts after which every rank has contributed to every element.
 [[nodiscard]] int passes_of(const Variant& variant);
@@ -44,17 +44,17 @@ struct Look {
   std::uint64_t salt = 0;
   Sight sight = {};
   bool is_last = true;  ///< of several: only this one is looked at again
-  /// Where not null: gets the memory of each of the host's ranks at completion (Variant::fingerprints).
+  /// Where not null: gets the memory of each of the runner's ranks at completion (Variant::fingerprints).
   std::vector<std::uint64_t>* footprints = nullptr;
 };
-/// One operation, verified; what this host found. Errors: as check_case.
-[[nodiscard]] Result<Damage> check_operation(Host& host, Variant& variant, const Look& look);
+/// One operation, verified; what this runner found. Errors: as check_case.
+[[nodiscard]] Result<Damage> check_operation(Runner& runner, Variant& variant, const Look& look);
 /// Of one operation more: the text stays, but where this is the first one that is wrong, or that tells a cause.
 void add_operation(Damage& damage, const Damage& found);
-/// Barriers with each rank late in turn: host 0 says what was wrong.
-[[nodiscard]] Result<Damage> check_barrier_rule(Host& host, Variant& variant, const Sight& sight = {});
-/// What all hosts found, on every host: the text is that of the first one that tells a cause, or of the first one.
+/// Barriers with each rank late in turn: runner 0 says what was wrong.
+[[nodiscard]] Result<Damage> check_barrier_rule(Runner& runner, Variant& variant, const Sight& sight = {});
+/// What all runners found, on every runner: the text is that of the first one that tells a cause, or of the first one.
 /// Where all ranks should have one result and a single one has another, the text says so.
-[[nodiscard]] Result<Damage> damage_of_all(Host& host, const Case& one, const Damage& mine);
+[[nodiscard]] Result<Damage> damage_of_all(Runner& runner, const Case& one, const Damage& mine);
 
 }  // namespace tutti::harness::measure

@@ -155,23 +155,23 @@ MemorySource DeviceLimit::memory() const {
   return [this](const Case& /*one*/, std::size_t index) { return memory_[index]->allocator(); };
 }
 
-Result<std::optional<Variant>> make_device_limit(Host& host, DeviceLimit& backend, const Variant::Request& like,
+Result<std::optional<Variant>> make_device_limit(Runner& runner, DeviceLimit& backend, const Variant::Request& like,
                                                  std::int64_t end_ns) {
   const std::optional<Case> limit = limit_of(like.instance);
   if (!limit) return std::optional<Variant>();
   backend.begin_cell(like.instance);
   const Case one = without_elements(*limit, kDeviceLimitName);
   Result<Variant> variant = Variant::create(
-      host,
+      runner,
       {.backend = backend, .memory = backend.memory(), .instance = one, .seed = like.seed, .number = like.number});
-  TUTTI_ASSIGN_OR_RETURN(const Reason why_none, host.first_reason(variant.status()));
+  TUTTI_ASSIGN_OR_RETURN(const Reason why_none, runner.first_reason(variant.status()));
   if (why_none.is_any()) return std::optional<Variant>();
-  TUTTI_ASSIGN_OR_RETURN(const Reason why_copy, host.first_reason(backend.can_triad()));
+  TUTTI_ASSIGN_OR_RETURN(const Reason why_copy, runner.first_reason(backend.can_triad()));
   backend.set_triad(false);
   if (!why_copy.is_any()) {
     const auto choose = [&backend](bool is_second) { backend.set_triad(is_second); };
     TUTTI_ASSIGN_OR_RETURN(const bool is_triad,
-                           is_second_faster(host, variant.value(), {.seed = like.seed, .end_ns = end_ns}, choose));
+                           is_second_faster(runner, variant.value(), {.seed = like.seed, .end_ns = end_ns}, choose));
     backend.set_triad(is_triad);
   }
   return std::optional(std::move(variant).value());

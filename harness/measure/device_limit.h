@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "harness/backends/system.h"
-#include "harness/measure/host.h"
 #include "harness/measure/limit.h"
+#include "harness/measure/runner.h"
 #include "harness/measure/variant.h"
 
 namespace tutti::harness::measure {
@@ -27,7 +27,7 @@ namespace tutti::harness::measure {
 
 class DeviceLimit final : public Backend {
  public:
-  /// `memory`: of each of `ranks`, the host's; it outlives the backend.
+  /// `memory`: of each of `ranks`, the runner's; it outlives the backend.
   DeviceLimit(std::vector<int> ranks, std::vector<verify::Memory*> memory)
       : ranks_(std::move(ranks)), memory_(std::move(memory)) {}
 
@@ -59,9 +59,9 @@ class DeviceLimit final : public Backend {
 };
 
 /// The variant of a cell's limit on devices; nullopt where the cell has none, or there is no memory for it. A trial
-/// that ends by `end_ns` (CLOCK_MONOTONIC, the same on all hosts) chooses the faster way. All hosts call it. Errors:
-/// those of the host.
-[[nodiscard]] Result<std::optional<Variant>> make_device_limit(Host& host, DeviceLimit& backend,
+/// that ends by `end_ns` (CLOCK_MONOTONIC, the same on all runners) chooses the faster way. All runners call it.
+/// Errors: those of the runner.
+[[nodiscard]] Result<std::optional<Variant>> make_device_limit(Runner& runner, DeviceLimit& backend,
                                                                const Variant::Request& like, std::int64_t end_ns);
 
 }  // namespace tutti::harness::measure

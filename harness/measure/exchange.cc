@@ -7,7 +7,7 @@ namespace {
 /// What is written is seen.
 class SharedBoard final : public Exchange {
  public:
-  void tell(const Board& /*board*/, int /*host*/, Part /*part*/) override {}
+  void tell(const Board& /*board*/, int /*runner*/, Part /*part*/) override {}
   void look(const Board& /*board*/) override {}
   [[nodiscard]] bool needs_look() const override { return false; }
   [[nodiscard]] bool is_aborted(const Board& board) const override {
@@ -27,8 +27,8 @@ const Status& Exchange::failure() const {
   return none;
 }
 
-Result<ClockTrip> Exchange::ask_clock(int host, const HostClock& /*mine*/, const Board& /*board*/) {
-  return error(Code::invalid_argument, "host {} has the same clock", host);
+Result<ClockTrip> Exchange::ask_clock(int runner, const RunnerClock& /*mine*/, const Board& /*board*/) {
+  return error(Code::invalid_argument, "runner {} has the same clock", runner);
 }
 
 Exchange& shared_board() {

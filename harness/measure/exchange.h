@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the hosts of a job hear of each other. Each writes its own lines and its own page of a board, and polls those of
-// the others on the board that it has. Where all hosts share one board that is all. Where they do not, an Exchange
-// brings what a host has written to the others' boards: each of them mirrors all others.
+// How the runners of a job hear of each other. Each writes its own lines and its own page of a board, and polls those
+// of the others on the board that it has. Where all runners share one board that is all. Where they do not, an Exchange
+// brings what a runner has written to the others' boards: each of them mirrors all others.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "harness/board/board.h"
-#include "harness/measure/host_clock.h"
+#include "harness/measure/runner_clock.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::measure {
@@ -23,30 +23,30 @@ struct ClockTrip {
 
 class Exchange {
  public:
-  /// What a host writes: its page of records, its line of starts and barriers, its line of probes.
+  /// What a runner writes: its page of records, its line of starts and barriers, its line of probes.
   enum class Part : std::uint8_t { page, sync, probe };
 
   virtual ~Exchange() = default;
-  /// `host`, which calls it, has written that part of its board: the others are to see it, in the order of the calls.
-  virtual void tell(const Board& board, int host, Part part) = 0;
-  /// Puts what the others have told on this host's board, without waiting. Called in waiting loops, if it is needed.
+  /// `runner`, which calls it, has written that part of its board: the others are to see it, in the order of the calls.
+  virtual void tell(const Board& board, int runner, Part part) = 0;
+  /// Puts what the others have told on this runner's board, without waiting. Called in waiting loops, if it is needed.
   virtual void look(const Board& board) = 0;
   [[nodiscard]] virtual bool needs_look() const = 0;
-  /// The board on which a host sees what another one has written.
-  [[nodiscard]] virtual Board seen(const Board& board, int /*host*/) const { return board; }
-  /// By host, the machine that it runs on; empty: one has them all.
+  /// The board on which a runner sees what another one has written.
+  [[nodiscard]] virtual Board seen(const Board& board, int /*runner*/) const { return board; }
+  /// By runner, the machine that it runs on; empty: one has them all.
   [[nodiscard]] virtual const std::vector<int>& machines() const;
-  /// Asks a host of another machine for its reading of its clock, and waits for it. Errors: timeout, aborted.
-  [[nodiscard]] virtual Result<ClockTrip> ask_clock(int host, const HostClock& mine, const Board& board);
-  /// What others are told who ask this host for its clock. It outlives the exchange, or is replaced.
-  virtual void answer_clock(const HostClock* /*mine*/) {}
-  /// Why nothing more comes from another host, where that is known. Asked in every waiting loop, now and then.
+  /// Asks a runner of another machine for its reading of its clock, and waits for it. Errors: timeout, aborted.
+  [[nodiscard]] virtual Result<ClockTrip> ask_clock(int runner, const RunnerClock& mine, const Board& board);
+  /// What others are told who ask this runner for its clock. It outlives the exchange, or is replaced.
+  virtual void answer_clock(const RunnerClock* /*mine*/) {}
+  /// Why nothing more comes from another runner, where that is known. Asked in every waiting loop, now and then.
   [[nodiscard]] virtual const Status& failure() const;
   /// Whether the job was given up. Called now and then, in every waiting loop.
   [[nodiscard]] virtual bool is_aborted(const Board& board) const = 0;
 };
 
-/// That of hosts which share one board.
+/// That of runners which share one board.
 [[nodiscard]] Exchange& shared_board();
 
 }  // namespace tutti::harness::measure

@@ -143,7 +143,7 @@ std::vector<Case> with_limit(std::vector<Case> cell) {
   return cell;
 }
 
-/// Each rank's share with its addresses, once the hosts are connected.
+/// Each rank's share with its addresses, once the runners are connected.
 class LimitBackend::PreparedShares final : public Prepared {
  public:
   PreparedShares(const LimitBackend& backend, const Case& one, std::span<const RankBuffers> buffers)
@@ -175,12 +175,12 @@ class LimitBackend::PreparedShares final : public Prepared {
   }
   [[nodiscard]] bool is_posted_together() const override { return backend_.teams_ != nullptr; }
   /// A rank's buffers are written by other ranks, which may be later.
-  Status settle() override { return host_->exchange(char{}).status(); }
+  Status settle() override { return runner_->exchange(char{}).status(); }
 
-  Status connect(Host& host) {
-    host_ = &host;
+  Status connect(Runner& runner) {
+    runner_ = &runner;
     TUTTI_ASSIGN_OR_RETURN(const auto all, everybodys_buffers());
-    for (const int rank : host.ranks()) {
+    for (const int rank : runner.ranks()) {
       std::vector<Move>& moves = moves_.emplace_back();
       for (const Movement& one : share_of(case_, rank)) {
         Move move{.bytes = static_cast<std::size_t>(one.bytes)};
@@ -242,7 +242,7 @@ class LimitBackend::PreparedShares final : public Prepared {
                        .output = static_cast<std::byte*>(buffers_[index].output)};
     };
     std::vector<Addresses> all;
-    if (host_->count() == 1) {
+    if (runner_->count() == 1) {
       for (std::size_t i = 0; i < buffers_.size(); ++i) all.push_back(mine(i));
       return all;
     }
@@ -253,18 +253,18 @@ class LimitBackend::PreparedShares final : public Prepared {
       std::uintptr_t output = 0;
     };
     const auto base = [&](int rank) { return reinterpret_cast<std::uintptr_t>(backend_.domain_.seat(rank).heap); };
-    TUTTI_ASSIGN_OR_RETURN(const auto ranks_of_hosts, host_->exchange(buffers_.size()));
+    TUTTI_ASSIGN_OR_RETURN(const auto ranks_of_hosts, runner_->exchange(buffers_.size()));
     all.resize(static_cast<std::size_t>(case_.ranks));
     for (std::size_t i = 0; i < std::ranges::max(ranks_of_hosts); ++i) {
       Offsets offsets;
       if (i < buffers_.size()) {
         const Addresses here = mine(i);
-        const int rank = host_->ranks()[i];
+        const int rank = runner_->ranks()[i];
         offsets = {.rank = rank,
                    .input = reinterpret_cast<std::uintptr_t>(here.input) - base(rank),
                    .output = reinterpret_cast<std::uintptr_t>(here.output) - base(rank)};
       }
-      TUTTI_ASSIGN_OR_RETURN(const auto of_hosts, host_->exchange(offsets));
+      TUTTI_ASSIGN_OR_RETURN(const auto of_hosts, runner_->exchange(offsets));
       for (const Offsets& there : of_hosts) {
         if (there.rank < 0) continue;
         all[static_cast<std::size_t>(there.rank)] = {
@@ -279,8 +279,8 @@ class LimitBackend::PreparedShares final : public Prepared {
   Case case_;
   std::vector<RankBuffers> buffers_;
   Kernel kernel_;
-  Host* host_ = nullptr;
-  std::vector<std::vector<Move>> moves_;  ///< by rank of the host
+  Runner* runner_ = nullptr;
+  std::vector<std::vector<Move>> moves_;  ///< by rank of the runner
   // With teams: calls of each rank, and launches of all.
   std::vector<std::int64_t> posted_ = std::vector<std::int64_t>(buffers_.size());
   std::int64_t launched_ = 0;
@@ -299,21 +299,21 @@ Result<std::unique_ptr<Prepared>> LimitBackend::prepare(const Case& one, std::sp
   return std::unique_ptr<Prepared>(std::move(prepared));
 }
 
-Status LimitBackend::connect(Host& host) {
-  for (PreparedShares* const shares : std::exchange(unconnected_, {})) TUTTI_RETURN_IF_ERROR(shares->connect(host));
+Status LimitBackend::connect(Runner& runner) {
+  for (PreparedShares* const shares : std::exchange(unconnected_, {})) TUTTI_RETURN_IF_ERROR(shares->connect(runner));
   return {};
 }
 
-Result<bool> is_second_faster(Host& host, Variant& variant, const LimitTrial& trial,
+Result<bool> is_second_faster(Runner& runner, Variant& variant, const LimitTrial& trial,
                               const std::function<void(bool is_second)>& choose) {
   std::array<double, 2> best_us{};
   const std::int64_t begin_ns = monotonic_ns();
   for (const bool is_second : {false, true}) {
     choose(is_second);
     const std::int64_t share_ns = is_second ? trial.end_ns : begin_ns + (trial.end_ns - begin_ns) / 2;
-    TUTTI_ASSIGN_OR_RETURN(const std::int64_t until_ns, host.agree(share_ns));
+    TUTTI_ASSIGN_OR_RETURN(const std::int64_t until_ns, runner.agree(share_ns));
     TUTTI_ASSIGN_OR_RETURN(const BlockResult result,
-                           run_block(host, variant,
+                           run_block(runner, variant,
                                      {.salt = (trial.seed << 32U) + (is_second ? 3U : 1U) + (std::uint64_t{1} << 31U),
                                       .samples = kTrialSamples,
                                       .end_ns = until_ns}));
@@ -322,25 +322,25 @@ Result<bool> is_second_faster(Host& host, Variant& variant, const LimitTrial& tr
   return best_us[1] < best_us[0];
 }
 
-Result<std::optional<Variant>> make_limit(Host& host, LimitBackend& backend, const Variant::Request& like,
+Result<std::optional<Variant>> make_limit(Runner& runner, LimitBackend& backend, const Variant::Request& like,
                                           std::int64_t end_ns) {
   const std::optional<Case> limit = limit_of(like.instance);
   if (!limit) return std::optional<Variant>();
   backend.forget();
-  Result<Variant> variant = Variant::create(host, {.backend = backend,
-                                                   .memory = like.memory,
-                                                   .instance = *limit,
-                                                   .seed = like.seed,
-                                                   .rotation = like.rotation,
-                                                   .filler = like.filler,
-                                                   .number = like.number});
-  TUTTI_ASSIGN_OR_RETURN(const Reason why_none, host.first_reason(variant.status()));
+  Result<Variant> variant = Variant::create(runner, {.backend = backend,
+                                                     .memory = like.memory,
+                                                     .instance = *limit,
+                                                     .seed = like.seed,
+                                                     .rotation = like.rotation,
+                                                     .filler = like.filler,
+                                                     .number = like.number});
+  TUTTI_ASSIGN_OR_RETURN(const Reason why_none, runner.first_reason(variant.status()));
   if (why_none.is_any()) return std::optional<Variant>();
-  TUTTI_RETURN_IF_ERROR(backend.connect(host));
+  TUTTI_RETURN_IF_ERROR(backend.connect(runner));
 
   const auto choose = [&backend](bool is_streamed) { backend.set_streamed(is_streamed); };
   TUTTI_ASSIGN_OR_RETURN(const bool is_streamed,
-                         is_second_faster(host, variant.value(), {.seed = like.seed, .end_ns = end_ns}, choose));
+                         is_second_faster(runner, variant.value(), {.seed = like.seed, .end_ns = end_ns}, choose));
   backend.set_streamed(is_streamed);
   return std::optional(std::move(variant).value());
 }

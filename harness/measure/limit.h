@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "harness/backends/system.h"
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 #include "harness/measure/variant.h"
 #include "impl/device/teams.h"
 #include "impl/reduce/kernels.h"
@@ -72,7 +72,7 @@ class LimitBackend final : public Backend {
  public:
   /// `domain` has the memory of the buffers, and must outlive the backend.
   LimitBackend(Domain& domain, std::vector<int> ranks) : domain_(domain), ranks_(std::move(ranks)) {}
-  /// The ranks of one host are moved for by teams of its threads, so many for each: as ranks that are thread blocks
+  /// The ranks of one runner are moved for by teams of its threads, so many for each: as ranks that are thread blocks
   /// run.
   LimitBackend(Domain& domain, std::vector<int> ranks, int teams_of_rank)
       : domain_(domain), ranks_(std::move(ranks)), teams_of_rank_(teams_of_rank), teams_(make_host_teams()) {}
@@ -84,9 +84,9 @@ class LimitBackend final : public Backend {
   [[nodiscard]] Result<std::unique_ptr<Prepared>> prepare(const Case& one,
                                                           std::span<const RankBuffers> buffers) override;
 
-  /// Tells the hosts where each other's buffers of what was prepared since the last time are; before it is run. All
-  /// hosts call it.
-  Status connect(Host& host);
+  /// Tells the runners where each other's buffers of what was prepared since the last time are; before it is run. All
+  /// runners call it.
+  Status connect(Runner& runner);
   /// What was prepared and not connected is not to be.
   void forget() { unconnected_.clear(); }
   /// Whether what is prepared stores past the cache.
@@ -107,17 +107,17 @@ class LimitBackend final : public Backend {
 /// A trial of the two ways in which a limit can be measured.
 struct LimitTrial {
   std::uint64_t seed = 1;
-  std::int64_t end_ns = 0;  ///< CLOCK_MONOTONIC, the same on all hosts
+  std::int64_t end_ns = 0;  ///< CLOCK_MONOTONIC, the same on all runners
 };
-/// Whether the second way is the faster one; `choose` takes whether that comes next. All hosts call it. Errors: those
-/// of the host and the variant.
-[[nodiscard]] Result<bool> is_second_faster(Host& host, Variant& variant, const LimitTrial& trial,
+/// Whether the second way is the faster one; `choose` takes whether that comes next. All runners call it. Errors: those
+/// of the runner and the variant.
+[[nodiscard]] Result<bool> is_second_faster(Runner& runner, Variant& variant, const LimitTrial& trial,
                                             const std::function<void(bool is_second)>& choose);
 
 /// The variant of a cell's limit; nullopt where the cell has no limit. A trial that ends by `end_ns` (CLOCK_MONOTONIC,
-/// the same on all hosts) chooses the faster kind of stores. All hosts call it.
-/// Errors: those of the host.
-[[nodiscard]] Result<std::optional<Variant>> make_limit(Host& host, LimitBackend& backend, const Variant::Request& like,
-                                                        std::int64_t end_ns);
+/// the same on all runners) chooses the faster kind of stores. All runners call it.
+/// Errors: those of the runner.
+[[nodiscard]] Result<std::optional<Variant>> make_limit(Runner& runner, LimitBackend& backend,
+                                                        const Variant::Request& like, std::int64_t end_ns);
 
 }  // namespace tutti::harness::measure

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <sys/uio.h>
 
-#include "harness/board/host_sockets.h"
+#include "harness/board/runner_sockets.h"
 #include "impl/tcp/socket.h"
 
 namespace tutti::harness::measure {
@@ -66,7 +66,7 @@ class LinkLimit::Streams final : public Prepared {
                    in_.bytes.end() - static_cast<std::ptrdiff_t>(word));
     std::ranges::fill(in_.bytes, std::byte{0});
     if (is_right) return "";
-    return fmt::format("the stream of {} bytes from host {} is not that of call {}", in_.bytes.size(),
+    return fmt::format("the stream of {} bytes from rank {} is not that of call {}", in_.bytes.size(),
                        limit_.machine_after(-1), calls_);
   }
 
@@ -98,7 +98,7 @@ class LinkLimit::Streams final : public Prepared {
     const tcp::Moved moved = move(socket.get(), std::span(&rest, 1));
     stream.moved += moved.bytes;
     if (!moved.has_ended) return {};
-    return error(Code::aborted, "the connection to host {}, over which the limit is measured, has ended: {}",
+    return error(Code::aborted, "the connection to rank {}, over which the limit is measured, has ended: {}",
                  limit_.machine_after(whom), std::strerror(moved.error));
   }
 
@@ -107,8 +107,8 @@ class LinkLimit::Streams final : public Prepared {
   std::uint64_t calls_ = 0;
 };
 
-Result<std::unique_ptr<LinkLimit>> LinkLimit::open(Host& host, const Place& place) {
-  std::unique_ptr<LinkLimit> limit(new LinkLimit(place.machines, host.index()));
+Result<std::unique_ptr<LinkLimit>> LinkLimit::open(Runner& runner, const Place& place) {
+  std::unique_ptr<LinkLimit> limit(new LinkLimit(place.machines, runner.index()));
   tcp::Listener listener;
   Status status;
   if (limit->is_first()) {
@@ -118,29 +118,29 @@ Result<std::unique_ptr<LinkLimit>> LinkLimit::open(Host& host, const Place& plac
   }
   AddressBox mine;
   listener.address.copy(mine.text.data(), mine.text.size() - 1);
-  TUTTI_ASSIGN_OR_RETURN(const Reason why_none, host.first_reason(status));
+  TUTTI_ASSIGN_OR_RETURN(const Reason why_none, runner.first_reason(status));
   if (why_none.is_any()) return Status(why_none.code, why_none.text());
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<AddressBox> all, host.exchange(mine));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<AddressBox> all, runner.exchange(mine));
   if (limit->is_first()) {
     const int next = limit->first_of(limit->machine_after(1));
     const int previous = limit->first_of(limit->machine_after(-1));
-    HostSockets request{.host = host.index(),
-                        .others = {next},
-                        .key = place.key,
-                        .listener = listener.socket.get(),
-                        .timeout = host.timeout(),
-                        .role = tcp::Role::limit,
-                        .what = "the limit"};
+    RunnerSockets request{.runner = runner.index(),
+                          .others = {next},
+                          .key = place.key,
+                          .listener = listener.socket.get(),
+                          .timeout = runner.timeout(),
+                          .role = tcp::Role::limit,
+                          .what = "the limit"};
     if (previous != next) request.others.push_back(previous);
     for (const AddressBox& one : all) request.addresses.emplace_back(one.text.data());
-    auto sockets = connect_to_hosts(request);
+    auto sockets = connect_to_runners(request);
     status = sockets.status();
     if (sockets.is_ok()) {
-      for (HostSocket& one : sockets.value())
-        (one.host == next ? limit->next_ : limit->previous_) = std::move(one.socket);
+      for (RunnerSocket& one : sockets.value())
+        (one.runner == next ? limit->next_ : limit->previous_) = std::move(one.socket);
     }
   }
-  TUTTI_ASSIGN_OR_RETURN(const Reason why_apart, host.first_reason(status));
+  TUTTI_ASSIGN_OR_RETURN(const Reason why_apart, runner.first_reason(status));
   if (why_apart.is_any()) return Status(why_apart.code, why_apart.text());
   return limit;
 }
@@ -154,7 +154,7 @@ Result<std::unique_ptr<Prepared>> LinkLimit::prepare(const Case& /*one*/, std::s
   return std::unique_ptr<Prepared>(std::make_unique<Streams>(*this, leaving, coming));
 }
 
-Result<std::optional<Variant>> make_link_limit(Host& host, LinkLimit& backend, const MemorySource& memory,
+Result<std::optional<Variant>> make_link_limit(Runner& runner, LinkLimit& backend, const MemorySource& memory,
                                                const Variant::Request& like) {
   const std::optional<Case> limit = limit_of(like.instance);
   if (!limit) return std::optional<Variant>();
@@ -162,8 +162,8 @@ Result<std::optional<Variant>> make_link_limit(Host& host, LinkLimit& backend, c
   if (!backend.has_something_to_send()) return std::optional<Variant>();
   const Case one = without_elements(*limit, kLinkLimitName);
   Result<Variant> variant = Variant::create(
-      host, {.backend = backend, .memory = memory, .instance = one, .seed = like.seed, .number = like.number});
-  TUTTI_ASSIGN_OR_RETURN(const Reason why_none, host.first_reason(variant.status()));
+      runner, {.backend = backend, .memory = memory, .instance = one, .seed = like.seed, .number = like.number});
+  TUTTI_ASSIGN_OR_RETURN(const Reason why_none, runner.first_reason(variant.status()));
   if (why_none.is_any()) return std::optional<Variant>();
   return std::optional(std::move(variant).value());
 }

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "harness/backends/system.h"
-#include "harness/measure/host.h"
 #include "harness/measure/limit.h"
+#include "harness/measure/runner.h"
 #include "harness/measure/variant.h"
 #include "impl/tcp/secret.h"
 #include "impl/transports/hosts.h"
@@ -36,8 +36,8 @@ class LinkLimit final : public Backend {
     std::string interface;  ///< the address at which this machine listens
     tcp::Secret key;        ///< of the job
   };
-  /// All hosts, which are a rank each, call it. Errors: those of the host and of connect_to_hosts.
-  [[nodiscard]] static Result<std::unique_ptr<LinkLimit>> open(Host& host, const Place& place);
+  /// All runners, which are a rank each, call it. Errors: those of the runner and of connect_to_runners.
+  [[nodiscard]] static Result<std::unique_ptr<LinkLimit>> open(Runner& runner, const Place& place);
 
   [[nodiscard]] const std::string& name() const override { return name_; }
   [[nodiscard]] std::string describe() const override { return "{}"; }
@@ -70,9 +70,9 @@ class LinkLimit final : public Backend {
   std::vector<std::int64_t> leaving_;
 };
 
-/// The variant of a cell's limit between machines; nullopt where the cell has none, or nothing has to cross. All hosts
-/// call it. Errors: those of the host.
-[[nodiscard]] Result<std::optional<Variant>> make_link_limit(Host& host, LinkLimit& backend, const MemorySource& memory,
-                                                             const Variant::Request& like);
+/// The variant of a cell's limit between machines; nullopt where the cell has none, or nothing has to cross. All
+/// runners call it. Errors: those of the runner.
+[[nodiscard]] Result<std::optional<Variant>> make_link_limit(Runner& runner, LinkLimit& backend,
+                                                             const MemorySource& memory, const Variant::Request& like);
 
 }  // namespace tutti::harness::measure

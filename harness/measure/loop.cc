@@ -24,12 +24,12 @@ constexpr std::int64_t kLooksWhilePosting = 16;  ///< at the milestones, in the 
 
 }  // namespace
 
-/// One loop on the ranks of this host.
-class Variant::LoopOnHost {
+/// One loop on the ranks of this runner.
+class Variant::LoopOnRunner {
  public:
-  LoopOnHost(Variant& variant, RankTimes& times, const Loop& loop)
+  LoopOnRunner(Variant& variant, RankTimes& times, const Loop& loop)
       : variant_(variant),
-        host_(*variant.host_),
+        runner_(*variant.runner_),
         times_(times),
         loop_(loop),
         together_(variant.case_.bytes >= kLongBytes ? 1 : kShortOperationsTogether),
@@ -47,11 +47,11 @@ class Variant::LoopOnHost {
     if (loop_.start) TUTTI_RETURN_IF_ERROR(loop_.start());
     TUTTI_RETURN_IF_ERROR(variant_.mark_begin(times_));
     TUTTI_RETURN_IF_ERROR(mark());
-    if (is_posted_ahead()) renew(host_.now_ns());
+    if (is_posted_ahead()) renew(runner_.now_ns());
     TUTTI_RETURN_IF_ERROR(loop_.launches > 0 ? launch() : post_first());
     if (are_all_posted()) TUTTI_RETURN_IF_ERROR(variant_.mark_ends());
     if (!is_posted_ahead()) deadline_ns_ = variant_.deadline_after(times_.enter_ns.front());
-    TUTTI_RETURN_IF_ERROR(host_.poll([this] { return progress(); }, [this] { return look_around(); }));
+    TUTTI_RETURN_IF_ERROR(runner_.poll([this] { return progress(); }, [this] { return look_around(); }));
     variant_.took_ns_ = longest_of(times_) / operations_in(rounds_in_all());
     TUTTI_RETURN_IF_ERROR(read_instants());
     TUTTI_RETURN_IF_ERROR(variant_.read_ends(times_));
@@ -90,7 +90,7 @@ class Variant::LoopOnHost {
   }
 
   Status reserve_milestones() {
-    const std::int64_t timeout_ns = host_.timeout().count();
+    const std::int64_t timeout_ns = runner_.timeout().count();
     const std::int64_t took_ns = variant_.took_ns_;
     const std::int64_t together = took_ns == 0 ? 1 : timeout_ns / kPartsOfDeadline / took_ns;
     const std::int64_t rounds = rounds_in_all();
@@ -117,9 +117,9 @@ class Variant::LoopOnHost {
     for (const auto& milestones : milestones_) {
       if (has_milestone) TUTTI_RETURN_IF_ERROR(milestones->mark());
     }
-    const std::int64_t now = host_.now_ns();
+    const std::int64_t now = runner_.now_ns();
     if (now < next_look_ns_) return {};
-    next_look_ns_ = now + host_.timeout().count() / kLooksWhilePosting;
+    next_look_ns_ = now + runner_.timeout().count() / kLooksWhilePosting;
     return look_at_milestones(now);  // posting takes as long as what is under way where the stream has no room
   }
   Status look_at_milestones(std::int64_t now) {
@@ -134,7 +134,7 @@ class Variant::LoopOnHost {
     return {};
   }
   void renew(std::int64_t now) {
-    host_.renew(granted_);
+    runner_.renew(granted_);
     deadline_ns_ = variant_.deadline_after(now) + granted_.count();
   }
 
@@ -166,7 +166,7 @@ class Variant::LoopOnHost {
   Status launch() {
     for (int number = 0; number < loop_.launches; ++number) {
       for (std::size_t i = 0; i < graphs_.size(); ++i) {
-        if (number == 0) times_.enter_ns[i] = host_.now_ns();
+        if (number == 0) times_.enter_ns[i] = runner_.now_ns();
         TUTTI_RETURN_IF_ERROR(graphs_[i]->launch());
       }
       TUTTI_RETURN_IF_ERROR(mark_round(number));
@@ -177,7 +177,7 @@ class Variant::LoopOnHost {
 
   /// The first operation, or all of them.
   Status post_first() {
-    TUTTI_RETURN_IF_ERROR(post_all([this](std::size_t i) { times_.enter_ns[i] = host_.now_ns(); }));
+    TUTTI_RETURN_IF_ERROR(post_all([this](std::size_t i) { times_.enter_ns[i] = runner_.now_ns(); }));
     if (!is_posted_ahead()) return mark();
     TUTTI_RETURN_IF_ERROR(mark_round(0));
     for (int number = 1; number < loop_.operations; ++number) {
@@ -191,7 +191,7 @@ class Variant::LoopOnHost {
   void note_all_posted() {
     ended_.assign(ended_.size(), loop_.operations - 1);  // what is tested is the last one
     rounds_ = loop_.operations - 1;
-    if (loop_.posted_ns != nullptr) *loop_.posted_ns = host_.now_ns();
+    if (loop_.posted_ns != nullptr) *loop_.posted_ns = runner_.now_ns();
   }
 
   /// Tests every rank once; busy where an operation ended.
@@ -236,9 +236,9 @@ class Variant::LoopOnHost {
   /// An operation of a rank has ended: the next one, if there is one.
   Status end(std::size_t index) {
     const int number = ++ended_[index];
-    if (loop_.leaves_ns != nullptr) (*loop_.leaves_ns)[index].push_back(host_.now_ns());
+    if (loop_.leaves_ns != nullptr) (*loop_.leaves_ns)[index].push_back(runner_.now_ns());
     if (number == loop_.operations) {
-      times_.leave_ns[index] = host_.now_ns();
+      times_.leave_ns[index] = runner_.now_ns();
       --left_;
       return {};
     }
@@ -252,7 +252,7 @@ class Variant::LoopOnHost {
 
   /// The slow part of waiting: the deadline begins anew whenever an operation has ended.
   Status look_around() {
-    const std::int64_t now = host_.now_ns();
+    const std::int64_t now = runner_.now_ns();
     if (is_posted_ahead()) {
       TUTTI_RETURN_IF_ERROR(look_at_milestones(now));
     } else if (ended_ != ended_before_) {
@@ -263,7 +263,7 @@ class Variant::LoopOnHost {
   }
 
   Variant& variant_;
-  Host& host_;
+  Runner& runner_;
   RankTimes& times_;
   const Loop& loop_;
   int together_;
@@ -284,6 +284,6 @@ class Variant::LoopOnHost {
   std::int64_t deadline_ns_ = 0;
 };
 
-Status Variant::run_loop(RankTimes& times, const Loop& loop) { return LoopOnHost(*this, times, loop).run(); }
+Status Variant::run_loop(RankTimes& times, const Loop& loop) { return LoopOnRunner(*this, times, loop).run(); }
 
 }  // namespace tutti::harness::measure

@@ -11,7 +11,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "harness/board/host_sockets.h"
+#include "harness/board/runner_sockets.h"
 #include "harness/machine/clock.h"
 #include "impl/tcp/meeting.h"
 #include "impl/tcp/socket.h"
@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kBoardAlignment = 4096;
-constexpr std::size_t kHalfPage = HostPage::kPayload / 2;
+constexpr std::size_t kHalfPage = RunnerPage::kPayload / 2;
 
 struct Line {
   std::uint64_t word = 0, round = 0;
@@ -52,8 +52,8 @@ struct Mesh::Message {
   std::uint64_t number = 0;  ///< of an exchange; an answer's reading
 };
 
-Mesh::Mesh(int host, std::vector<int> machines, std::chrono::nanoseconds timeout)
-    : host_(host), machines_(std::move(machines)), timeout_(timeout) {
+Mesh::Mesh(int runner, std::vector<int> machines, std::chrono::nanoseconds timeout)
+    : runner_(runner), machines_(std::move(machines)), timeout_(timeout) {
   const std::size_t bytes =
       (Board::bytes(static_cast<int>(machines_.size())) + kBoardAlignment - 1) / kBoardAlignment * kBoardAlignment;
   mirror_.reset(std::aligned_alloc(kBoardAlignment, bytes));
@@ -62,31 +62,31 @@ Mesh::Mesh(int host, std::vector<int> machines, std::chrono::nanoseconds timeout
 }
 
 Result<std::unique_ptr<Mesh>> Mesh::join(const MeshPlace& place) {
-  std::unique_ptr<Mesh> mesh(new Mesh(place.host, place.machines, place.timeout));
+  std::unique_ptr<Mesh> mesh(new Mesh(place.runner, place.machines, place.timeout));
   TUTTI_ASSIGN_OR_RETURN(const tcp::Listener listener, tcp::listen_on(place.interface));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> addresses,
                          tcp::meet({.key = place.key,
                                     .role = tcp::Role::meeting_of_exchange,
-                                    .process = place.host,
+                                    .process = place.runner,
                                     .processes = static_cast<int>(place.machines.size()),
                                     .text = listener.address,
                                     .address = place.address,
                                     .listener = place.listener,
                                     .timeout = place.timeout}));
   std::vector<int> far;
-  for (int host = 0; host < static_cast<int>(place.machines.size()); ++host) {
-    if (mesh->is_far(host)) far.push_back(host);
+  for (int runner = 0; runner < static_cast<int>(place.machines.size()); ++runner) {
+    if (mesh->is_far(runner)) far.push_back(runner);
   }
-  TUTTI_ASSIGN_OR_RETURN(std::vector<HostSocket> sockets, connect_to_hosts({.host = place.host,
-                                                                            .others = far,
-                                                                            .addresses = addresses,
-                                                                            .key = place.key,
-                                                                            .listener = listener.socket.get(),
-                                                                            .timeout = place.timeout,
-                                                                            .role = tcp::Role::exchange,
-                                                                            .what = "exchanges"}));
-  for (HostSocket& one : sockets)
-    mesh->peers_.push_back({.host = one.host, .stream = {std::move(one.socket), one.session}});
+  TUTTI_ASSIGN_OR_RETURN(std::vector<RunnerSocket> sockets, connect_to_runners({.runner = place.runner,
+                                                                                .others = far,
+                                                                                .addresses = addresses,
+                                                                                .key = place.key,
+                                                                                .listener = listener.socket.get(),
+                                                                                .timeout = place.timeout,
+                                                                                .role = tcp::Role::exchange,
+                                                                                .what = "exchanges"}));
+  for (RunnerSocket& one : sockets)
+    mesh->peers_.push_back({.runner = one.runner, .stream = {std::move(one.socket), one.session}});
   mesh->events_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   if (!mesh->events_.is_open()) return error(Code::io, "cannot make an epoll: {}", std::strerror(errno));
   for (std::size_t i = 0; i < mesh->peers_.size(); ++i) {
@@ -116,13 +116,13 @@ void Mesh::lose(Peer& peer) {
   if (peer.stream.is_open()) epoll_ctl(events_.get(), EPOLL_CTL_DEL, peer.stream.descriptor(), nullptr);
 }
 
-void Mesh::tell(const Board& board, int host, Part part) {
+void Mesh::tell(const Board& board, int runner, Part part) {
   Message message;
   Line line;
   const void* payload = &line;
   switch (part) {
     case Part::page: {
-      const HostPage& page = board.page(host);
+      const RunnerPage& page = board.page(runner);
       message.number = page.sequence.load(std::memory_order_relaxed);
       message.bytes = kHalfPage;
       payload = page.payload + message.number % 2 * kHalfPage;
@@ -132,7 +132,7 @@ void Mesh::tell(const Board& board, int host, Part part) {
     case Part::probe:
       message.kind = part == Part::sync ? Message::Kind::sync : Message::Kind::probe;
       message.bytes = sizeof line;
-      line = line_of(part == Part::sync ? board.sync(host) : board.probe(host));
+      line = line_of(part == Part::sync ? board.sync(runner) : board.probe(runner));
       break;
   }
   for (Peer& peer : peers_) send(peer, message, payload);
@@ -150,7 +150,7 @@ void Mesh::take(Peer& peer) {
   for (;;) {
     const auto next = peer.stream.next();
     if (!next.is_ok()) {
-      if (failure_.is_ok()) failure_ = error(next.status().code(), "rank {}: {}", peer.host, next.status().message());
+      if (failure_.is_ok()) failure_ = error(next.status().code(), "rank {}: {}", peer.runner, next.status().message());
       return lose(peer);
     }
     if (!next.value()) break;
@@ -169,7 +169,7 @@ void Mesh::apply(Peer& peer, const Message& message, const std::byte* payload) {
   switch (message.kind) {
     case Message::Kind::page: {
       if (message.bytes != kHalfPage) return;
-      HostPage& page = board.page(peer.host);
+      RunnerPage& page = board.page(peer.runner);
       std::memcpy(page.payload + message.number % 2 * kHalfPage, payload, kHalfPage);
       page.sequence.store(message.number, std::memory_order_release);
       return;
@@ -179,7 +179,7 @@ void Mesh::apply(Peer& peer, const Message& message, const std::byte* payload) {
       Line line;
       if (message.bytes != sizeof line) return;
       std::memcpy(&line, payload, sizeof line);
-      put(line, message.kind == Message::Kind::sync ? board.sync(peer.host) : board.probe(peer.host));
+      put(line, message.kind == Message::Kind::sync ? board.sync(peer.runner) : board.probe(peer.runner));
       return;
     }
     case Message::Kind::question: {
@@ -193,9 +193,9 @@ void Mesh::apply(Peer& peer, const Message& message, const std::byte* payload) {
   }
 }
 
-Result<ClockTrip> Mesh::ask_clock(int host, const HostClock& mine, const Board& board) {
-  const auto peer = std::ranges::find(peers_, host, &Peer::host);
-  TUTTI_ASSERT(peer != peers_.end(), "host {} asks host {}, of its own machine, for the clock", host_, host);
+Result<ClockTrip> Mesh::ask_clock(int runner, const RunnerClock& mine, const Board& board) {
+  const auto peer = std::ranges::find(peers_, runner, &Peer::runner);
+  TUTTI_ASSERT(peer != peers_.end(), "runner {} asks runner {}, of its own machine, for the clock", runner_, runner);
   has_answer_ = false;
   const auto end = Clock::now() + timeout_;
   ClockTrip trip{.asked_ns = mine.now()};
@@ -207,7 +207,7 @@ Result<ClockTrip> Mesh::ask_clock(int host, const HostClock& mine, const Board& 
     sched_yield();
     TUTTI_RETURN_IF_ERROR(failure_);
     if (is_aborted(board)) return error(Code::aborted, "the job was given up");
-    if (Clock::now() > end) return error(Code::timeout, "rank {} does not say what its clock is", host);
+    if (Clock::now() > end) return error(Code::timeout, "rank {} does not say what its clock is", runner);
   }
   trip.heard_ns = mine.now();
   trip.there_ns = answer_ns_;

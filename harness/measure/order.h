@@ -21,7 +21,7 @@
 
 namespace tutti::harness::measure {
 
-/// The pace of all ranks of its host. One thread.
+/// The pace of all ranks of its runner. One thread.
 class Order final : public Pace {
  public:
   /// How the next rank is chosen among those that can go on.
@@ -40,7 +40,7 @@ class Order final : public Pace {
   void begin(std::string_view what);
 
   struct Actions {
-    /// One look at a rank of the host, by index; true where it has nothing more to do.
+    /// One look at a rank of the runner, by index; true where it has nothing more to do.
     std::function<Result<bool>(std::size_t index)> step;
     /// For messages: where a rank stands that is not done.
     std::function<std::string(std::size_t index)> position;

@@ -18,7 +18,7 @@ constexpr std::size_t kMostRounds = 200;
 /// Ranks compute for as long as the operation takes, and where that is next to nothing for this long.
 constexpr double kLeastComputingUs = 0.1;
 
-/// One host's part of a call.
+/// One runner's part of a call.
 struct OverlapCall {
   std::int64_t enter_ns = 0;
   std::int64_t leave_ns = 0;
@@ -26,10 +26,10 @@ struct OverlapCall {
 };
 using OverlapRounds = std::array<std::array<OverlapCall, kKinds>, kRoundsTogether>;
 
-class OverlapOnHost {
+class OverlapOnRunner {
  public:
-  OverlapOnHost(Host& host, Variant& variant, const OverlapOptions& options)
-      : host_(host), variant_(variant), options_(options), salt_(options.salt), compute_(options.compute) {
+  OverlapOnRunner(Runner& runner, Variant& variant, const OverlapOptions& options)
+      : runner_(runner), variant_(variant), options_(options), salt_(options.salt), compute_(options.compute) {
     if (compute_) return;
     compute_ = [work = Computation::lasting(std::max(options.pure_us, kLeastComputingUs))](int index, int parts) {
       work.run(index, parts);
@@ -45,18 +45,18 @@ class OverlapOnHost {
         add_operation(damage_, variant_.verify());  // the last of the calls that were timed
         TUTTI_RETURN_IF_ERROR(verify_one());
       }
-      TUTTI_ASSIGN_OR_RETURN(const std::vector<OverlapRounds> all, host_.exchange(mine));
+      TUTTI_ASSIGN_OR_RETURN(const std::vector<OverlapRounds> all, runner_.exchange(mine));
       for (std::size_t round = 0; round < rounds; ++round) add(all, round);
       if (instant_ns_ >= options_.end_ns) break;
     }
-    TUTTI_ASSIGN_OR_RETURN(const Damage damage, damage_of_all(host_, variant_.instance(), damage_));
+    TUTTI_ASSIGN_OR_RETURN(const Damage damage, damage_of_all(runner_, variant_.instance(), damage_));
     result_.wrong = damage.wrong;
     result_.reason = damage.text;
     return std::move(result_);
   }
 
  private:
-  /// As many as there is time for, at least one; the same number on all hosts.
+  /// As many as there is time for, at least one; the same number on all runners.
   Result<std::size_t> make_rounds(OverlapRounds& mine) {
     variant_.refill(++salt_);
     std::size_t rounds = 0;
@@ -65,9 +65,9 @@ class OverlapOnHost {
         if (variant_.instance().is_in_place) variant_.refill(salt_);
         if (poisons_) variant_.poison_places(++places_);
         TUTTI_RETURN_IF_ERROR(make_call(kind));
-        const std::int64_t enter_ns = host_.clock().common(times_.enter_ns.front());
+        const std::int64_t enter_ns = runner_.clock().common(times_.enter_ns.front());
         mine[rounds][kind] = {.enter_ns = enter_ns,
-                              .leave_ns = host_.clock().common(times_.leave_ns.front()),
+                              .leave_ns = runner_.clock().common(times_.leave_ns.front()),
                               .late_ns = enter_ns - instant_ns_};
       }
       ++rounds;
@@ -77,21 +77,21 @@ class OverlapOnHost {
 
   Status make_call(std::size_t kind) {
     variant_.announce();
-    TUTTI_RETURN_IF_ERROR(start(host_, options_.start));
+    TUTTI_RETURN_IF_ERROR(start(runner_, options_.start));
     switch (kind) {
       case 0:
         TUTTI_RETURN_IF_ERROR(variant_.run(times_));
         break;
       case 1:
-        times_.enter_ns.assign(1, host_.now_ns());
+        times_.enter_ns.assign(1, runner_.now_ns());
         compute_(0, 1);
-        times_.leave_ns.assign(1, host_.now_ns());
+        times_.leave_ns.assign(1, runner_.now_ns());
         break;
       default:
         TUTTI_RETURN_IF_ERROR(variant_.run_overlapped(times_, compute_, kind == 2 ? 0 : options_.calls));
     }
-    TUTTI_ASSIGN_OR_RETURN(instant_ns_, host_.last_start());
-    host_.settle();
+    TUTTI_ASSIGN_OR_RETURN(instant_ns_, runner_.last_start());
+    runner_.settle();
     return {};
   }
 
@@ -108,8 +108,8 @@ class OverlapOnHost {
     bool is_late = false;
     for (std::size_t kind = 0; kind < kKinds; ++kind) {
       OverlapCall merged = all.front()[round][kind];
-      for (const OverlapRounds& host : all) {
-        const OverlapCall& one = host[round][kind];
+      for (const OverlapRounds& runner : all) {
+        const OverlapCall& one = runner[round][kind];
         merged.enter_ns = std::min(merged.enter_ns, one.enter_ns);
         merged.leave_ns = std::max(merged.leave_ns, one.leave_ns);
         merged.late_ns = std::max(merged.late_ns, one.late_ns);
@@ -117,14 +117,14 @@ class OverlapOnHost {
       times_us[kind] = static_cast<double>(merged.leave_ns - merged.enter_ns) * 1e-3;
       is_late |= static_cast<double>(merged.late_ns) * 1e-3 > most_late_us_;
     }
-    if (is_late && options_.start.how == Synchronisation::roundtime && host_.count() > 1) return;
+    if (is_late && options_.start.how == Synchronisation::roundtime && runner_.count() > 1) return;
     result_.pure_us.push_back(times_us[0]);
     result_.computing_us.push_back(times_us[1]);
     result_.overlapped_us.push_back(times_us[2]);
     result_.called_us.push_back(times_us[3]);
   }
 
-  Host& host_;
+  Runner& runner_;
   Variant& variant_;
   const OverlapOptions& options_;
   std::uint64_t salt_;
@@ -134,7 +134,7 @@ class OverlapOnHost {
   std::uint64_t places_ = 0;                                                            ///< draw of the last ones
   RankTimes times_;
   std::int64_t instant_ns_ = 0;  ///< of the last call
-  const Tolerance tolerance_ = tolerance_of(host_);
+  const Tolerance tolerance_ = tolerance_of(runner_);
   const double most_late_us_ = std::max(tolerance_.least_us, tolerance_.share* options_.pure_us);
   std::size_t verified_ = 0;
   Damage damage_;
@@ -147,8 +147,8 @@ double overlap_percent(double pure, double computing, double overlapped) {
   return 100 * std::clamp((pure + computing - overlapped) / std::min(pure, computing), 0.0, 1.0);
 }
 
-Result<OverlapResult> measure_overlap(Host& host, Variant& variant, const OverlapOptions& options) {
-  return OverlapOnHost(host, variant, options).run();
+Result<OverlapResult> measure_overlap(Runner& runner, Variant& variant, const OverlapOptions& options) {
+  return OverlapOnRunner(runner, variant, options).run();
 }
 
 }  // namespace tutti::harness::measure

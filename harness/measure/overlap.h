@@ -23,7 +23,7 @@
 
 #include "harness/cases/conditions.h"
 #include "harness/measure/computation.h"
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 #include "harness/measure/start.h"
 #include "harness/measure/variant.h"
 
@@ -35,14 +35,14 @@ namespace tutti::harness::measure {
 struct OverlapOptions {
   int calls = 1;               ///< that test the operation, where there are any
   Compute compute = {};        ///< what a rank computes; empty: what takes as long as a call
-  double pure_us = 0;          ///< what a call takes, the same on all hosts
+  double pure_us = 0;          ///< what a call takes, the same on all runners
   std::uint64_t salt = 0;      ///< of the first refill
-  std::int64_t end_ns = 0;     ///< CLOCK_MONOTONIC, the same on all hosts; there is one round in any case
+  std::int64_t end_ns = 0;     ///< CLOCK_MONOTONIC, the same on all runners; there is one round in any case
   Conditions conditions = {};  ///< checking: with none, no call is verified
   Start start = {};
 };
 
-/// What all hosts know afterwards. Times are of the rounds that count, in microseconds.
+/// What all runners know afterwards. Times are of the rounds that count, in microseconds.
 struct OverlapResult {
   std::vector<double> pure_us;
   std::vector<double> computing_us;
@@ -52,8 +52,8 @@ struct OverlapResult {
   std::string reason;
 };
 
-/// Requires: a host has one rank, and what the variant has prepared is asynchronous. All hosts call it.
-/// Errors: those of the variant's operations and of the host.
-[[nodiscard]] Result<OverlapResult> measure_overlap(Host& host, Variant& variant, const OverlapOptions& options);
+/// Requires: a runner has one rank, and what the variant has prepared is asynchronous. All runners call it.
+/// Errors: those of the variant's operations and of the runner.
+[[nodiscard]] Result<OverlapResult> measure_overlap(Runner& runner, Variant& variant, const OverlapOptions& options);
 
 }  // namespace tutti::harness::measure

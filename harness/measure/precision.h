@@ -15,7 +15,7 @@
 #include <optional>
 #include <string>
 
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 #include "harness/measure/variant.h"
 
 namespace tutti::harness::measure {
@@ -33,9 +33,9 @@ struct Precision {
 
 /// Whether the case adds or multiplies floats.
 [[nodiscard]] bool has_precision(const Cell& cell);
-/// Runs the case kRepeats times on one set of random values. The same on every host. Leaves the variant's kind of
-/// values as it was. Of groups side by side it is that of host 0's group, with the damage of all.
-/// Errors: those of the variant's operations and of the host.
-[[nodiscard]] Result<Precision> measure_precision(Host& host, Variant& variant);
+/// Runs the case kRepeats times on one set of random values. The same on every runner. Leaves the variant's kind of
+/// values as it was. Of groups side by side it is that of runner 0's group, with the damage of all.
+/// Errors: those of the variant's operations and of the runner.
+[[nodiscard]] Result<Precision> measure_precision(Runner& runner, Variant& variant);
 
 }  // namespace tutti::harness::measure

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reasons: each host of a job maybe has one why something cannot go on, or is wrong. The first host's that has one is
-// what all take. Host::first_reason asks for no more than that; other records have a reason beside what else they tell.
+// Reasons: each runner of a job maybe has one why something cannot go on, or is wrong. The first runner's that has one
+// is what all take. Runner::first_reason asks for no more than that; other records have a reason beside what else they
+// tell.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 
 namespace tutti::harness::measure {
 
-/// As hosts exchange it: it has no pointers, and longer texts are cut.
+/// As runners exchange it: it has no pointers, and longer texts are cut.
 struct Reason {
   /// `cause`: it explains what others only see, and goes before their reasons.
   enum class Weight : std::uint8_t { none, symptom, cause };
@@ -33,7 +34,8 @@ struct Reason {
   [[nodiscard]] std::string text() const { return bytes.data(); }
 };
 
-/// Of the records of all hosts (at least one) that of the first host with the heaviest; none where no host has one.
+/// Of the records of all runners (at least one) that of the first runner with the heaviest; none where no runner has
+/// one.
 template <class Record>
 [[nodiscard]] const Reason& first_reason(const std::vector<Record>& all, Reason Record::*reason) {
   const auto weight = [reason](const Record& record) { return (record.*reason).weight; };

@@ -10,7 +10,7 @@
 namespace tutti::harness::measure {
 namespace {
 
-/// When one host's ranks were in a step.
+/// When one runner's ranks were in a step.
 struct StepTimes {
   std::int64_t enter_ns = std::numeric_limits<std::int64_t>::max();  ///< the first
   std::int64_t leave_ns = 0;                                         ///< the last
@@ -25,17 +25,17 @@ struct StepTimes {
 /// The replays of one system on one host.
 class Replayer {
  public:
-  Replayer(Host& host, ReplaySystem& system, const ReplayOptions& options)
-      : host_(host), system_(system), options_(options), parts_(options.steps + 1), damage_(options.steps) {}
+  Replayer(Runner& runner, ReplaySystem& system, const ReplayOptions& options)
+      : runner_(runner), system_(system), options_(options), parts_(options.steps + 1), damage_(options.steps) {}
 
   /// All calls as one sample.
   Status time(std::uint64_t salt, bool counts) {
     for (Variant& variant : system_.variants) variant.refill(salt);
     std::vector<StepTimes> steps(options_.steps);
-    TUTTI_RETURN_IF_ERROR(host_.compare_clocks());
-    TUTTI_RETURN_IF_ERROR(host_.start_together().status());
+    TUTTI_RETURN_IF_ERROR(runner_.compare_clocks());
+    TUTTI_RETURN_IF_ERROR(runner_.start_together().status());
     for (std::size_t i = 0; i < system_.calls.size(); ++i) TUTTI_RETURN_IF_ERROR(call(i, steps));
-    TUTTI_RETURN_IF_ERROR(host_.compare_clocks());
+    TUTTI_RETURN_IF_ERROR(runner_.compare_clocks());
     for (std::size_t i = 0; i < system_.variants.size(); ++i) verify(i, last_step_of(i));
     if (counts) TUTTI_RETURN_IF_ERROR(keep(steps));
     return {};
@@ -50,7 +50,7 @@ class Replayer {
       for (; end < system_.calls.size() && system_.calls[end].step == step; ++end) {
         system_.variants[system_.calls[end].variant].refill(salt);
       }
-      TUTTI_RETURN_IF_ERROR(host_.start_together().status());
+      TUTTI_RETURN_IF_ERROR(runner_.start_together().status());
       for (std::size_t i = first; i < end; ++i) TUTTI_RETURN_IF_ERROR(call(i, steps));
       for (std::size_t i = first; i < end; ++i) verify(system_.calls[i].variant, step);
       first = end;
@@ -58,7 +58,7 @@ class Replayer {
     return {};
   }
 
-  /// With what all hosts found to be wrong.
+  /// With what all runners found to be wrong.
   Result<std::vector<ReplayedPart>> take() {
     struct Found {
       std::int64_t wrong = 0;
@@ -69,7 +69,7 @@ class Replayer {
       const Damage& mine = damage_[step];
       TUTTI_ASSIGN_OR_RETURN(
           const std::vector<Found> all,
-          host_.exchange(Found{.wrong = mine.wrong, .reason = Reason::of(mine.wrong, mine.text, mine.tells_cause)}));
+          runner_.exchange(Found{.wrong = mine.wrong, .reason = Reason::of(mine.wrong, mine.text, mine.tells_cause)}));
       ReplayedPart& part = parts_[step];
       for (const Found& found : all) part.wrong += found.wrong;
       part.reason = first_reason(all, &Found::reason).text();
@@ -83,11 +83,11 @@ class Replayer {
   Status call(std::size_t index, std::vector<StepTimes>& steps) {
     const ReplayCall& one = system_.calls[index];
     const std::int64_t gap_ns = options_.gaps_ns.empty() ? 0 : options_.gaps_ns[index];
-    if (gap_ns > 0) TUTTI_RETURN_IF_ERROR(host_.look_for(gap_ns, [] { return Status(); }));
+    if (gap_ns > 0) TUTTI_RETURN_IF_ERROR(runner_.look_for(gap_ns, [] { return Status(); }));
     Variant& variant = system_.variants[one.variant];
     variant.announce();
     TUTTI_RETURN_IF_ERROR(variant.run(times_));
-    host_.settle();
+    runner_.settle();
     steps[one.step].add({.enter_ns = std::ranges::min(times_.enter_ns), .leave_ns = std::ranges::max(times_.leave_ns)});
     return {};
   }
@@ -107,12 +107,12 @@ class Replayer {
   }
 
   Status keep(const std::vector<StepTimes>& steps) {
-    const HostClock clock = host_.clock_between();
+    const RunnerClock clock = runner_.clock_between();
     StepTimes whole;
     for (std::size_t step = 0; step < steps.size(); ++step) {
       const StepTimes mine{.enter_ns = clock.common(steps[step].enter_ns),
                            .leave_ns = clock.common(steps[step].leave_ns)};
-      TUTTI_ASSIGN_OR_RETURN(const std::vector<StepTimes> all, host_.exchange(mine));
+      TUTTI_ASSIGN_OR_RETURN(const std::vector<StepTimes> all, runner_.exchange(mine));
       StepTimes together;
       for (const StepTimes& one : all) together.add(one);
       parts_[step].times_us.push_back(together.time_us());
@@ -122,20 +122,20 @@ class Replayer {
     return {};
   }
 
-  Host& host_;
+  Runner& runner_;
   ReplaySystem& system_;
   const ReplayOptions& options_;
   std::vector<ReplayedPart> parts_;
-  std::vector<Damage> damage_;  ///< of each step, on this host
+  std::vector<Damage> damage_;  ///< of each step, on this runner
   RankTimes times_;
 };
 
 }  // namespace
 
-Result<std::vector<std::vector<ReplayedPart>>> replay(Host& host, std::vector<ReplaySystem>& systems,
+Result<std::vector<std::vector<ReplayedPart>>> replay(Runner& runner, std::vector<ReplaySystem>& systems,
                                                       const ReplayOptions& options) {
   std::vector<Replayer> replayers;
-  for (ReplaySystem& system : systems) replayers.emplace_back(host, system, options);
+  for (ReplaySystem& system : systems) replayers.emplace_back(runner, system, options);
   std::uint64_t salt = 1;
   for (Replayer& one : replayers) {
     TUTTI_RETURN_IF_ERROR(one.check(salt));
@@ -145,7 +145,7 @@ Result<std::vector<std::vector<ReplayedPart>>> replay(Host& host, std::vector<Re
   const std::int64_t most = options.iterations > 0 ? options.iterations : kMostReplays;
   for (std::int64_t done = 0; done < most; ++done) {
     const bool may_end = options.iterations == 0 && done >= kLeastReplays;
-    TUTTI_ASSIGN_OR_RETURN(const bool is_over, host.agree(may_end && monotonic_ns() >= options.end_ns));
+    TUTTI_ASSIGN_OR_RETURN(const bool is_over, runner.agree(may_end && monotonic_ns() >= options.end_ns));
     if (is_over) break;
     ++salt;
     for (std::size_t i = 0; i < replayers.size(); ++i) {  // ABBA

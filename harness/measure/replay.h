@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 #include "harness/measure/variant.h"
 
 namespace tutti::harness::measure {
@@ -41,19 +41,19 @@ struct ReplayOptions {
   std::size_t steps = 0;
   std::vector<std::int64_t> gaps_ns = {};  ///< before each call; empty: there are none
   std::int64_t iterations = 0;             ///< replays that are timed; 0: kMostReplays, or what there is time for
-  std::int64_t end_ns = 0;                 ///< CLOCK_MONOTONIC of host 0, after which kLeastReplays are enough
+  std::int64_t end_ns = 0;                 ///< CLOCK_MONOTONIC of runner 0, after which kLeastReplays are enough
 };
 
-/// What a system's step, or the whole, came to on all hosts.
+/// What a system's step, or the whole, came to on all runners.
 struct ReplayedPart {
   std::vector<double> times_us = {};  ///< of each replay, in their order
   std::int64_t wrong = 0;
   std::string reason = {};  ///< of the first that was wrong
 };
 
-/// The parts of each system: its steps, and then the whole. All hosts call it, and have the same result. Errors: those
-/// of the variants and of the host; the job is then over.
-[[nodiscard]] Result<std::vector<std::vector<ReplayedPart>>> replay(Host& host, std::vector<ReplaySystem>& systems,
+/// The parts of each system: its steps, and then the whole. All runners call it, and have the same result. Errors:
+/// those of the variants and of the runner; the job is then over.
+[[nodiscard]] Result<std::vector<std::vector<ReplayedPart>>> replay(Runner& runner, std::vector<ReplaySystem>& systems,
                                                                     const ReplayOptions& options);
 
 }  // namespace tutti::harness::measure

@@ -22,7 +22,7 @@ inline constexpr int kCacheTimes = 2;  ///< that the sets have the cache
 
 struct Rotation {
   int sets = 1;
-  std::int64_t filler_bytes = 0;  ///< read on each host while its calls go through the sets once
+  std::int64_t filler_bytes = 0;  ///< read on each runner while its calls go through the sets once
 
   bool operator==(const Rotation&) const = default;
 };

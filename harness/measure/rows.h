@@ -48,7 +48,7 @@ void set_precision(Row& row, const Precision& precision);
 /// Puts what was measured of a step of a trace, or of the whole, into its row.
 void set_replayed(Row& row, const ReplayedPart& part, double tick_us);
 
-/// Of a case that was run on no host: `skipped` where something is missing here, `wrong` where its plan is refuted,
+/// Of a case that was run on no runner: `skipped` where something is missing here, `wrong` where its plan is refuted,
 /// else `error`.
 [[nodiscard]] Row refused_row(const Case& one, const Reason& refusal);
 /// The same for a row of something else.

@@ -21,7 +21,7 @@ class Variant::Simulated {
     for (std::size_t i = 0; i < seats_.size(); ++i) refill(i, 1);
     TUTTI_RETURN_IF_ERROR(order_.drive({.step = [this](std::size_t index) { return step(index); },
                                         .position = [this](std::size_t index) { return position(index); },
-                                        .look_around = [this] { return variant_.host_->check_abort(); }}));
+                                        .look_around = [this] { return variant_.runner_->check_abort(); }}));
     if (variant_.case_.collective == Collective::barrier) check_barriers();
     return damage_;
   }
@@ -90,7 +90,7 @@ class Variant::Simulated {
 
   [[nodiscard]] std::string position(std::size_t index) const {
     return fmt::format("{}: rank {} stands in operation {} of {}: {}", case_id(variant_.case_),
-                       variant_.host_->ranks()[index], seats_[index].rounds + 1, rounds_,
+                       variant_.runner_->ranks()[index], seats_[index].rounds + 1, rounds_,
                        variant_.prepared_->position(index));
   }
 

@@ -3,13 +3,13 @@
 
 namespace tutti::harness::measure {
 
-Status start(Host& host, const Start& how) {
-  if (how.how == Synchronisation::roundtime) return host.start_together().status();
+Status start(Runner& runner, const Start& how) {
+  if (how.how == Synchronisation::roundtime) return runner.start_together().status();
   if (how.how == Synchronisation::library && how.barrier != nullptr) {
     RankTimes times;
-    return host.start_after([&] { return how.barrier->run(times); });
+    return runner.start_after([&] { return how.barrier->run(times); });
   }
-  return host.start_after([&] { return host.pass_barrier(); });
+  return runner.start_after([&] { return runner.pass_barrier(); });
 }
 
 }  // namespace tutti::harness::measure

@@ -2,8 +2,8 @@
 // How the ranks of a job come together before a sample (--sync).
 //
 // - roundtime: at an announced instant. A rank may come to it late, because it was held up or because the announcement
-//   reached it too late. The sample then times the waiting for that rank. Such a sample is marked on all hosts and made
-//   again.
+//   reached it too late. The sample then times the waiting for that rank. Such a sample is marked on all runners and
+//   made again.
 // - dissemination and library: each rank starts when it leaves a barrier. So no rank is late. What their leaving apart
 //   costs is in the times, and how far apart they were is told with each sample.
 //
@@ -13,7 +13,7 @@
 #pragma once
 
 #include "harness/cases/conditions.h"
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 #include "harness/measure/variant.h"
 
 namespace tutti::harness::measure {
@@ -25,8 +25,8 @@ struct Start {
   Variant* barrier = nullptr;
 };
 
-/// Returns when the ranks of this host are to begin; its instant is host.last_start(). All hosts call it.
-/// Errors: those of the host and of the barrier.
-[[nodiscard]] Status start(Host& host, const Start& how);
+/// Returns when the ranks of this runner are to begin; its instant is runner.last_start(). All runners call it.
+/// Errors: those of the runner and of the barrier.
+[[nodiscard]] Status start(Runner& runner, const Start& how);
 
 }  // namespace tutti::harness::measure

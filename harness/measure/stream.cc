@@ -12,15 +12,15 @@ namespace {
 
 constexpr double kMicroseconds = 1e-3;  // of nanoseconds
 constexpr std::size_t kTimesPerExchange = 240;
-static_assert(kTimesPerExchange * sizeof(double) <= Host::kMostBytes);
+static_assert(kTimesPerExchange * sizeof(double) <= Runner::kMostBytes);
 
-/// What one host found in one round.
+/// What one runner found in one round.
 struct Finding {
   std::int64_t wrong = 0;
   Reason reason;
 };
 
-/// One host's part of the times.
+/// One runner's part of the times.
 struct Part {
   double first_us = 0;
   double first_posted_us = 0;
@@ -31,8 +31,8 @@ struct Part {
 
 class Stream {
  public:
-  Stream(Host& host, Variant& variant, const StreamOptions& options)
-      : host_(host), variant_(variant), options_(options) {}
+  Stream(Runner& runner, Variant& variant, const StreamOptions& options)
+      : runner_(runner), variant_(variant), options_(options) {}
 
   Result<StreamResult> run() {
     result_.last_salt = options_.salt;
@@ -41,7 +41,7 @@ class Stream {
     if (options_.checks > 0) variant_.poison_outputs();
     variant_.announce();
     TUTTI_RETURN_IF_ERROR(options_.blocking == Blocking::barrier_untimed ? run_apart() : run_together());
-    host_.settle();
+    runner_.settle();
     TUTTI_RETURN_IF_ERROR(gather_times());
     if (options_.times_each) TUTTI_RETURN_IF_ERROR(gather_each());
     TUTTI_RETURN_IF_ERROR(check());
@@ -52,7 +52,7 @@ class Stream {
   Status untimed() {
     variant_.announce();
     TUTTI_RETURN_IF_ERROR(variant_.run(times_));
-    host_.settle();
+    runner_.settle();
     return {};
   }
 
@@ -60,7 +60,7 @@ class Stream {
   Status replayed() {
     variant_.announce();
     TUTTI_RETURN_IF_ERROR(variant_.run_loop(times_, {.launches = 1}));
-    host_.settle();
+    runner_.settle();
     return {};
   }
 
@@ -69,9 +69,9 @@ class Stream {
               .grouped = options_.grouped,
               .launches = options_.launches,
               .ends_each = options_.blocking != Blocking::none};
-    loop.start = [this] { return host_.start_together().status(); };
+    loop.start = [this] { return runner_.start_together().status(); };
     if (options_.blocking == Blocking::barrier_timed) {
-      loop.between = [this] { return host_.exchange(char{}).status(); };
+      loop.between = [this] { return runner_.exchange(char{}).status(); };
     }
     std::vector<std::vector<std::int64_t>> leaves;
     std::vector<std::vector<double>> intervals;
@@ -121,9 +121,9 @@ class Stream {
   }
 
   Status run_apart() {
-    total_ns_.assign(host_.ranks().size(), 0);
+    total_ns_.assign(runner_.ranks().size(), 0);
     std::vector<std::vector<double>> intervals;
-    Loop loop{.grouped = options_.grouped, .start = [this] { return host_.start_together().status(); }};
+    Loop loop{.grouped = options_.grouped, .start = [this] { return runner_.start_together().status(); }};
     if (options_.times_each) loop.intervals_us = &intervals;
     for (int k = 0; k < options_.operations; ++k) {
       if (k > 0) variant_.announce();
@@ -158,7 +158,7 @@ class Stream {
     }
     mine.first_us = us_of(total_ns_.front());
     mine.first_posted_us = us_of(posted_ns_);
-    TUTTI_ASSIGN_OR_RETURN(const std::vector<Part> all, host_.exchange(mine));
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<Part> all, runner_.exchange(mine));
     Part sum = all.front();
     for (std::size_t i = 1; i < all.size(); ++i) {
       sum.sum_us += all[i].sum_us;
@@ -167,7 +167,7 @@ class Stream {
     }
     result_.rank0_us = sum.first_us;
     result_.rank0_posted_us = sum.first_posted_us;
-    result_.mean_us = sum.sum_us / host_.job_ranks();
+    result_.mean_us = sum.sum_us / runner_.job_ranks();
     result_.least_us = sum.least_us;
     result_.most_us = sum.most_us;
     return {};
@@ -175,20 +175,20 @@ class Stream {
 
   Status gather_each() {
     using Times = std::array<double, kTimesPerExchange>;
-    if (options_.tells_hosts) result_.each_us_of_hosts.resize(static_cast<std::size_t>(host_.count()));
+    if (options_.tells_runners) result_.each_us_of_runners.resize(static_cast<std::size_t>(runner_.count()));
     for (std::size_t first = 0; first < each_us_.size(); first += kTimesPerExchange) {
       const std::size_t count = std::min(kTimesPerExchange, each_us_.size() - first);
       Times mine{};
       std::copy_n(each_us_.begin() + static_cast<std::ptrdiff_t>(first), count, mine.begin());
-      TUTTI_ASSIGN_OR_RETURN(const std::vector<Times> all, host_.exchange(mine));
+      TUTTI_ASSIGN_OR_RETURN(const std::vector<Times> all, runner_.exchange(mine));
       for (std::size_t k = 0; k < count; ++k) {
         double most = 0;
         for (const Times& one : all) most = std::max(most, one[k]);
         result_.each_us.push_back(most);
       }
-      for (std::size_t host = 0; host < result_.each_us_of_hosts.size(); ++host) {
-        std::vector<double>& times = result_.each_us_of_hosts[host];
-        times.insert(times.end(), all[host].begin(), all[host].begin() + static_cast<std::ptrdiff_t>(count));
+      for (std::size_t runner = 0; runner < result_.each_us_of_runners.size(); ++runner) {
+        std::vector<double>& times = result_.each_us_of_runners[runner];
+        times.insert(times.end(), all[runner].begin(), all[runner].begin() + static_cast<std::ptrdiff_t>(count));
       }
     }
     return {};
@@ -197,7 +197,8 @@ class Stream {
   /// Groups of different sizes have different passes: all do as many rounds as the one that needs most.
   Result<int> rounds() {
     if (options_.checks == 0) return 0;
-    TUTTI_ASSIGN_OR_RETURN(const std::vector<int> all, host_.exchange(std::max(options_.checks, passes_of(variant_))));
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<int> all,
+                           runner_.exchange(std::max(options_.checks, passes_of(variant_))));
     return *std::ranges::max_element(all);
   }
 
@@ -211,7 +212,7 @@ class Stream {
       }
       const Damage damage = variant_.verify();
       const Finding mine{.wrong = damage.wrong, .reason = Reason::of(damage.wrong, damage.text)};
-      TUTTI_ASSIGN_OR_RETURN(const std::vector<Finding> all, host_.exchange(mine));
+      TUTTI_ASSIGN_OR_RETURN(const std::vector<Finding> all, runner_.exchange(mine));
       result_.reason = first_reason(all, &Finding::reason).text();
       for (const Finding& one : all) {
         result_.wrong += one.wrong;
@@ -221,28 +222,28 @@ class Stream {
     return {};
   }
 
-  Host& host_;
+  Runner& runner_;
   Variant& variant_;
   const StreamOptions& options_;
   RankTimes times_;
   std::vector<std::int64_t> total_ns_;  ///< of the loop, by index of the rank
-  std::int64_t posted_ns_ = 0;          ///< until this host had posted the loop
-  std::vector<double> each_us_;         ///< each operation, on this host's slowest rank for it
+  std::int64_t posted_ns_ = 0;          ///< until this runner had posted the loop
+  std::vector<double> each_us_;         ///< each operation, on this runner's slowest rank for it
   StreamResult result_;
 };
 
 }  // namespace
 
-Result<StreamResult> measure_stream(Host& host, Variant& variant, const StreamOptions& options) {
-  return Stream(host, variant, options).run();
+Result<StreamResult> measure_stream(Runner& runner, Variant& variant, const StreamOptions& options) {
+  return Stream(runner, variant, options).run();
 }
 
-Status warm_up(Host& host, Variant& variant, int operations) {
+Status warm_up(Runner& runner, Variant& variant, int operations) {
   if (operations < 1) return {};
   RankTimes times;
   variant.announce();
   TUTTI_RETURN_IF_ERROR(variant.run_loop(times, {.operations = operations}));
-  host.settle();
+  runner.settle();
   return {};
 }
 

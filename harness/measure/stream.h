@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 #include "harness/measure/variant.h"
 
 namespace tutti::harness::measure {
@@ -34,12 +34,12 @@ struct StreamOptions {
   /// The clock is read after every operation, which takes some 30 ns; on streams it is the stream's own, and operations
   /// are those of a group or of a launch: each time is their mean.
   bool times_each = false;
-  bool tells_hosts = false;  ///< with times_each: those of every host, too
-  int checks = 1;            ///< rounds, and more where passes take them; 0: nothing is checked
-  std::uint64_t salt = 0;    ///< of the first refill; those after it have the next numbers
+  bool tells_runners = false;  ///< with times_each: those of every runner, too
+  int checks = 1;              ///< rounds, and more where passes take them; 0: nothing is checked
+  std::uint64_t salt = 0;      ///< of the first refill; those after it have the next numbers
 };
 
-/// What all hosts know afterwards.
+/// What all runners know afterwards.
 struct StreamResult {
   double rank0_us = 0;  ///< an operation's mean time on rank 0
   double mean_us = 0;   ///< and over the ranks: the mean, the least and the most of the ranks' means
@@ -47,17 +47,17 @@ struct StreamResult {
   double most_us = 0;
   double rank0_posted_us = 0;   ///< until rank 0's process had posted all, by operation; without streams, rank0_us
   std::vector<double> each_us;  ///< each operation on the rank that took longest for it; with times_each
-  std::vector<std::vector<double>> each_us_of_hosts;  ///< the same by host, of its ranks; with tells_hosts
-  std::int64_t wrong = 0;                             ///< elements, on all hosts and in all rounds
-  std::int64_t failed_checks = 0;                     ///< rounds x hosts
-  std::string reason;                                 ///< the first host's that has one
-  std::uint64_t last_salt = 0;                        ///< of the last refill
+  std::vector<std::vector<double>> each_us_of_runners;  ///< the same by runner, of its ranks; with tells_runners
+  std::int64_t wrong = 0;                               ///< elements, on all runners and in all rounds
+  std::int64_t failed_checks = 0;                       ///< rounds x runners
+  std::string reason;                                   ///< the first runner's that has one
+  std::uint64_t last_salt = 0;                          ///< of the last refill
 };
 
-/// Errors: those of the host and of the variant.
-[[nodiscard]] Result<StreamResult> measure_stream(Host& host, Variant& variant, const StreamOptions& options);
+/// Errors: those of the runner and of the variant.
+[[nodiscard]] Result<StreamResult> measure_stream(Runner& runner, Variant& variant, const StreamOptions& options);
 
 /// Operations of which nothing is kept.
-[[nodiscard]] Status warm_up(Host& host, Variant& variant, int operations);
+[[nodiscard]] Status warm_up(Runner& runner, Variant& variant, int operations);
 
 }  // namespace tutti::harness::measure

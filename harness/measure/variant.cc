@@ -67,8 +67,8 @@ Operation operation_of(const Cell& cell, std::uint64_t seed) {
   return operation;
 }
 
-Result<Variant> Variant::create(Host& host, const Request& request) {
-  Variant variant(host, request.instance, request.seed);
+Result<Variant> Variant::create(Runner& runner, const Request& request) {
+  Variant variant(runner, request.instance, request.seed);
   variant.set_values(request.conditions.values);
   variant.is_asynchronous_ = request.is_asynchronous;
   variant.number_ = request.number;
@@ -87,12 +87,12 @@ Result<Variant> Variant::create(Host& host, const Request& request) {
   return variant;
 }
 
-Variant::Variant(Host& host, Case one, std::uint64_t seed)
-    : host_(&host), case_(std::move(one)), seed_(seed), shape_(operation_of(case_, seed)) {}
+Variant::Variant(Runner& runner, Case one, std::uint64_t seed)
+    : runner_(&runner), case_(std::move(one)), seed_(seed), shape_(operation_of(case_, seed)) {}
 
 void Variant::announce() {
-  if (number_) host_->set_case(*number_);
-  host_->announce(Activity::operation);
+  if (number_) runner_->set_case(*number_);
+  runner_->announce(Activity::operation);
 }
 
 void Variant::take_next_set() {
@@ -121,7 +121,7 @@ void Variant::refill_all(std::uint64_t salt) {
 
 Status Variant::prepare(Backend& backend) {
   std::vector<RankBuffers> buffers;
-  for (std::size_t i = 0; i < host_->ranks().size(); ++i) {
+  for (std::size_t i = 0; i < runner_->ranks().size(); ++i) {
     buffers.push_back({.input = input_of(i).data(),
                        .output = output_of(i).data(),
                        .memory = kind_of(i).kind(),
@@ -153,9 +153,9 @@ Status Variant::mark_ends() const {
 Status Variant::mark_begin(RankTimes& times) const {
   times.marking_ns = 0;
   if (ends_.empty()) return {};
-  const std::int64_t since = host_->now_ns();
+  const std::int64_t since = runner_->now_ns();
   TUTTI_RETURN_IF_ERROR(mark_ends());
-  times.marking_ns = host_->now_ns() - since;
+  times.marking_ns = runner_->now_ns() - since;
   return {};
 }
 
@@ -176,8 +176,8 @@ std::span<std::byte> Variant::part_of(std::size_t index, Count first, Count elem
 }
 
 Status Variant::allocate(const Request& request) {
-  for (std::size_t i = 0; i < host_->ranks().size(); ++i) {
-    const int rank = host_->ranks()[i];
+  for (std::size_t i = 0; i < runner_->ranks().size(); ++i) {
+    const int rank = runner_->ranks()[i];
     const auto create = [&](Side side, Count elements) {
       constexpr std::size_t kLine = 64, kPage = 4096;
       const std::size_t asked = request.misalignment + static_cast<std::size_t>(request.conditions.misalign);
@@ -205,14 +205,14 @@ Status Variant::allocate(const Request& request) {
 
 std::span<std::byte> Variant::input_of(std::size_t index) const {
   if (!case_.is_in_place) return memory_[index].input->payload();
-  const int rank = host_->ranks()[index];
+  const int rank = runner_->ranks()[index];
   return part_of(index, std::max<Count>(0, shape_.shift_in_place(rank)), shape_.input_elements(rank));
 }
 
 std::span<std::byte> Variant::output_of(std::size_t index) const {
   const std::span<std::byte> memory = memory_[index].output.payload();
   if (!case_.is_in_place) return memory;
-  const int rank = host_->ranks()[index];
+  const int rank = runner_->ranks()[index];
   return part_of(index, std::max<Count>(0, -shape_.shift_in_place(rank)), shape_.output_elements(rank));
 }
 
@@ -220,7 +220,7 @@ InputSpec Variant::spec_of(std::size_t index) const {
   return {.dtype = case_.dtype,
           .op = case_.op,
           .ranks = case_.ranks,
-          .rank = host_->ranks()[index],
+          .rank = runner_->ranks()[index],
           .seed = seed_,
           .salt = salt_,
           .values = shape_.values};
@@ -251,7 +251,7 @@ void Variant::poison_places(std::uint64_t draw) {
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     if (!memory_[i].input) continue;
     const std::span<std::byte> output = memory_[i].output.payload();
-    const auto rank = static_cast<std::uint64_t>(host_->ranks()[i]);
+    const auto rank = static_cast<std::uint64_t>(runner_->ranks()[i]);
     harness::poison_places(
         output,
         {.draw = scramble(scramble(seed_) + draw) + rank, .salt = salt_, .flushes = flushes, .kind = kind_of(i)});
@@ -273,16 +273,16 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
   std::size_t pending = count;
   std::size_t unposted = 0;
   const auto post = [&](std::size_t index) {
-    times.enter_ns[index] = host_->now_ns();
+    times.enter_ns[index] = runner_->now_ns();
     return prepared_->post(index);
   };
   // A late rank is posted while others are under way: what it takes on its stream is then not the operation's.
   const bool marks_ends = !late;
   if (marks_ends) TUTTI_RETURN_IF_ERROR(mark_begin(times));
-  const std::int64_t begin = host_->now_ns();
+  const std::int64_t begin = runner_->now_ns();
   if (count > 1) TUTTI_RETURN_IF_ERROR(prepared_->begin_posts());
   for (std::size_t i = 0; i < count; ++i) {
-    if (late == host_->ranks()[i]) {
+    if (late == runner_->ranks()[i]) {
       ++unposted;
     } else {
       TUTTI_RETURN_IF_ERROR(post(i));
@@ -294,27 +294,27 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
     for (std::size_t i = 0; i < count; ++i) {
       if (times.leave_ns[i] != 0) continue;
       if (times.enter_ns[i] == 0) {
-        if (host_->now_ns() < begin + late_ns) continue;
+        if (runner_->now_ns() < begin + late_ns) continue;
         --unposted;
         TUTTI_RETURN_IF_ERROR(post(i));
       }
       TUTTI_ASSIGN_OR_RETURN(const bool is_done, prepared_->test(i));
       if (!is_done) continue;
-      times.leave_ns[i] = host_->now_ns();
+      times.leave_ns[i] = runner_->now_ns();
       --pending;
     }
     if (pending == 0) return Turn::done;
     return unposted == 0 ? Turn::idle : Turn::busy;
   };
   const std::int64_t deadline = deadline_after(begin);
-  TUTTI_RETURN_IF_ERROR(host_->poll(look, [&] { return host_->now_ns() < deadline ? Status() : overdue(times); }));
+  TUTTI_RETURN_IF_ERROR(runner_->poll(look, [&] { return runner_->now_ns() < deadline ? Status() : overdue(times); }));
   took_ns_ = longest_of(times);
   TUTTI_RETURN_IF_ERROR(read_ends(times));
   return prepared_->settle();
 }
 
 Status Variant::run_overlapped(RankTimes& times, const Compute& compute, int calls) {
-  times.enter_ns.assign(1, host_->now_ns());
+  times.enter_ns.assign(1, runner_->now_ns());
   TUTTI_RETURN_IF_ERROR(prepared_->post(0));
   bool is_done = false;
   for (int part = 0; part <= calls; ++part) {
@@ -323,26 +323,26 @@ Status Variant::run_overlapped(RankTimes& times, const Compute& compute, int cal
     TUTTI_ASSIGN_OR_RETURN(is_done, prepared_->test(0));
   }
   times.leave_ns.assign(1, 0);
-  const std::int64_t deadline = deadline_after(host_->now_ns());
+  const std::int64_t deadline = deadline_after(runner_->now_ns());
   const auto look = [&]() -> Result<Turn> {
     if (!is_done) {
       TUTTI_ASSIGN_OR_RETURN(is_done, prepared_->test(0));
     }
     return is_done ? Turn::done : Turn::idle;
   };
-  TUTTI_RETURN_IF_ERROR(host_->poll(look, [&] { return host_->now_ns() < deadline ? Status() : overdue(times); }));
-  times.leave_ns.front() = host_->now_ns();
+  TUTTI_RETURN_IF_ERROR(runner_->poll(look, [&] { return runner_->now_ns() < deadline ? Status() : overdue(times); }));
+  times.leave_ns.front() = runner_->now_ns();
   return prepared_->settle();
 }
 
 std::int64_t Variant::deadline_after(std::int64_t begin_ns) const {
-  return begin_ns + host_->timeout().count() + host_->grace().count();
+  return begin_ns + runner_->timeout().count() + runner_->grace().count();
 }
 
 Status Variant::overdue(const RankTimes& times) const {
   const auto late = std::find(times.leave_ns.begin(), times.leave_ns.end(), 0);
   const auto index = static_cast<std::size_t>(late - times.leave_ns.begin());
-  return error(Code::timeout, "rank {} does not end {}: {}{}", host_->ranks()[index], case_id(case_),
+  return error(Code::timeout, "rank {} does not end {}: {}{}", runner_->ranks()[index], case_id(case_),
                prepared_->position(index), prepared_->report());
 }
 
@@ -360,7 +360,7 @@ std::vector<std::uint64_t> Variant::fingerprints() const {
 std::vector<std::uint64_t> Variant::result_fingerprints() const {
   std::vector<std::uint64_t> all;
   for (std::size_t i = 0; i < memory_.size(); ++i) {
-    const bool has_result = output_blocks(case_.problem(), host_->ranks()[i]) > 0;
+    const bool has_result = output_blocks(case_.problem(), runner_->ranks()[i]) > 0;
     all.push_back(has_result ? fingerprint_of(kind_of(i).view(output_of(i)).bytes(), 0) : 0);
   }
   return all;
@@ -374,7 +374,7 @@ void Variant::flush_buffers() const {
 }
 
 Status Variant::linger(std::int64_t time_ns) {
-  return host_->look_for(time_ns, [this] {
+  return runner_->look_for(time_ns, [this] {
     for (std::size_t i = 0; i < memory_.size(); ++i) TUTTI_RETURN_IF_ERROR(prepared_->test(i).status());
     return Status();
   });
@@ -390,7 +390,7 @@ void Variant::restore_guards() {
 CheckResult Variant::verify_input(const Operation& operation, std::size_t index) const {
   const std::span<std::byte> input = input_of(index);
   const std::span<std::byte> output = output_of(index);
-  const int rank = host_->ranks()[index];
+  const int rank = runner_->ranks()[index];
   if (!case_.is_in_place || output.empty()) {
     return kind_of(index).verify_input_unchanged(operation, {.rank = rank, .bytes = input});
   }
@@ -406,7 +406,7 @@ CheckResult Variant::verify_input(const Operation& operation, std::size_t index)
 Damage Variant::verify_rounding(std::size_t index, Count most, Accuracy& accuracy) const {
   Operation operation = shape_;
   operation.salt = salt_;
-  const int rank = host_->ranks()[index];
+  const int rank = runner_->ranks()[index];
   const HostView output = kind_of(index).view(output_of(index));
   const CheckResult result = verify_rounded(operation, {.rank = rank, .bytes = output.bytes()}, &accuracy, most);
   if (result.is_ok()) return {};
@@ -427,7 +427,7 @@ std::vector<CheckResult> Variant::verify_outputs(const Operation& operation, std
     std::vector<RankBuffer> together;
     std::size_t next = i;
     do {
-      together.push_back({.rank = host_->ranks()[next], .bytes = output_of(next)});
+      together.push_back({.rank = runner_->ranks()[next], .bytes = output_of(next)});
       ++next;
     } while (next < end && verifier != nullptr && kind_of(next).verifier() == verifier);
     std::ranges::move(kind_of(i).verify_outputs(oracle, together), std::back_inserter(results));
@@ -450,7 +450,7 @@ Damage Variant::verify_ranks(std::size_t first, std::size_t end, const Sight& si
   std::vector<CheckResult> outputs;
   if (sight.outputs && has_data(case_.collective)) outputs = verify_outputs(operation, first, end);
   for (std::size_t i = first; i < end; ++i) {
-    const int rank = host_->ranks()[i];
+    const int rank = runner_->ranks()[i];
     const Memory& memory = memory_[i];
     if (!outputs.empty()) {
       const CheckResult& output = outputs[i - first];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A variant is one case made ready on one host: its operation prepared, with guarded buffers for each of the host's
+// A variant is one case made ready on one host: its operation prepared, with guarded buffers for each of the runner's
 // ranks. It can be refilled, run once, and verified. It may have several sets of buffers (rotation.h). Refilling,
 // running and verifying work on the current set.
 #pragma once
@@ -13,8 +13,8 @@
 
 #include "harness/backends/system.h"
 #include "harness/measure/computation.h"
-#include "harness/measure/host.h"
 #include "harness/measure/rotation.h"
+#include "harness/measure/runner.h"
 #include "harness/verify/buffers.h"
 #include "harness/verify/check.h"
 #include "harness/verify/rounding.h"
@@ -22,7 +22,7 @@
 
 namespace tutti::harness::measure {
 
-/// When each rank of the host entered and left an operation, on the host's clock.
+/// When each rank of the runner entered and left an operation, on the host's clock.
 struct RankTimes {
   std::vector<std::int64_t> enter_ns;
   std::vector<std::int64_t> leave_ns;
@@ -30,7 +30,7 @@ struct RankTimes {
   std::vector<double> stream_us = {};  ///< how long it took on each rank's stream; empty where there are none
 };
 
-/// Of the ranks of the host, from its entry to its leave.
+/// Of the ranks of the runner, from its entry to its leave.
 [[nodiscard]] std::int64_t longest_of(const RankTimes& times);
 
 /// Operations of one case back to back on each rank: a rank begins the next one as soon as it has ended the last. On
@@ -44,8 +44,8 @@ struct Loop {
   int launches = 0;
   bool ends_each = false;                ///< also on a stream one has ended when the next is posted
   std::function<Status()> start = {};    ///< when all is ready, before the time
-  std::function<Status()> between = {};  ///< after each operation but the last, within the time; one rank per host
-  /// Where not null: gets, for each rank of the host, when it left each operation. With `intervals_us`, on streams,
+  std::function<Status()> between = {};  ///< after each operation but the last, within the time; one rank per runner
+  /// Where not null: gets, for each rank of the runner, when it left each operation. With `intervals_us`, on streams,
   /// nothing.
   std::vector<std::vector<std::int64_t>>* leaves_ns = nullptr;
   /// Where not null: gets, for each rank with a stream, how long each operation or launch took there, from the end of
@@ -55,7 +55,7 @@ struct Loop {
   std::int64_t* posted_ns = nullptr;
 };
 
-/// What verification on this host found.
+/// What verification on this runner found.
 struct Damage {
   std::int64_t wrong = 0;    ///< elements, or bytes of a guard
   std::string text;          ///< empty: nothing is wrong
@@ -91,16 +91,16 @@ class Variant {
     bool is_asynchronous = false;  ///< calls that return at once, of references too
     Rotation rotation = {};
     std::span<const std::byte> filler = {};    ///< of the rotation; it outlives the variant
-    std::optional<std::uint32_t> number = {};  ///< of the case in its job; empty: the one that the host has
+    std::optional<std::uint32_t> number = {};  ///< of the case in its job; empty: the one that the runner has
   };
   /// Errors: those of memory and of the backend.
-  [[nodiscard]] static Result<Variant> create(Host& host, const Request& request);
+  [[nodiscard]] static Result<Variant> create(Runner& runner, const Request& request);
 
   [[nodiscard]] const Case& instance() const { return case_; }
-  /// Where the buffers of this host's ranks lie: the same kind for all.
+  /// Where the buffers of this runner's ranks lie: the same kind for all.
   [[nodiscard]] const verify::Memory& memory() const { return kind_of(0); }
   [[nodiscard]] std::optional<std::uint32_t> number() const { return number_; }
-  /// Says on the board that all ranks of the host are about to run this case; the host says when it is done.
+  /// Says on the board that all ranks of the runner are about to run this case; the runner says when it is done.
   void announce();
   /// Whether calls are posted on streams that have a clock: RankTimes::stream_us.
   [[nodiscard]] bool has_streams() const { return !ends_.empty(); }
@@ -116,7 +116,7 @@ class Variant {
   /// From here on the case runs on `backend`, in the same buffers. Errors: those of the backend.
   Status prepare(Backend& backend);
 
-  /// Bytes that all ranks of the host have for this case, without guards.
+  /// Bytes that all ranks of the runner have for this case, without guards.
   [[nodiscard]] std::int64_t buffer_bytes_here() const;
   /// Writes the poison of the last refill again, out of place: an output that is right was written since.
   void poison_outputs();
@@ -126,31 +126,32 @@ class Variant {
   void refill(std::uint64_t salt);
   /// The memory of this case is then in no cache (flush.h). Requires: can_flush.
   void flush_buffers() const;
-  /// Posts on all ranks of the host and polls until all are done. A rank named by `late` posts `late_ns` after the
+  /// Posts on all ranks of the runner and polls until all are done. A rank named by `late` posts `late_ns` after the
   /// others.
   Status run(RankTimes& times, std::optional<int> late = std::nullopt, std::int64_t late_ns = 0);
-  /// The same on a host of one rank, which computes after it has posted, in parts between which it makes `calls` tests.
+  /// The same on a runner of one rank, which computes after it has posted, in parts between which it makes `calls`
+  /// tests.
   Status run_overlapped(RankTimes& times, const Compute& compute, int calls);
   /// The same for a loop: `times` are those of its first entry and its last leave. The deadline is each operation's.
   /// Where several end without a sign, as within a graph, they have one, and a hundred times what they are known to
   /// take.
   Status run_loop(RankTimes& times, const Loop& loop);
-  /// `rounds` operations back to back on every rank of a host that has them all, each rank's steps when `order` says
+  /// `rounds` operations back to back on every rank of a runner that has them all, each rank's steps when `order` says
   /// so. A rank verifies its result and refills its buffers as soon as its call has returned. Errors: as of run;
   /// timeout where no rank can go on.
   [[nodiscard]] Result<Damage> run_simulated(Order& order, int rounds);
-  /// Of the memory that each of the host's ranks has for this case, guards and all.
+  /// Of the memory that each of the runner's ranks has for this case, guards and all.
   [[nodiscard]] std::vector<std::uint64_t> fingerprints() const;
   /// Looks at the completed operation again and again for `time_ns`, as a rank that waits for others does.
   Status linger(std::int64_t time_ns);
   /// Writes guards again that were damaged.
   void restore_guards();
-  /// Checks outputs, inputs and guards of all ranks of the host against the last refill.
+  /// Checks outputs, inputs and guards of all ranks of the runner against the last refill.
   [[nodiscard]] Damage verify(const Sight& sight = {}) const;
-  /// Of the result on random values of rank `index` of the host: what is not within its bound, and how far `most`
+  /// Of the result on random values of rank `index` of the runner: what is not within its bound, and how far `most`
   /// elements of each block are from the exact ones. Requires: results that are rounded, a rank that has some.
   [[nodiscard]] Damage verify_rounding(std::size_t index, Count most, Accuracy& accuracy) const;
-  /// Of the results of each of the host's ranks, without guards; 0 where the rank has no result.
+  /// Of the results of each of the runner's ranks, without guards; 0 where the rank has no result.
   [[nodiscard]] std::vector<std::uint64_t> result_fingerprints() const;
 
  private:
@@ -171,13 +172,13 @@ class Variant {
     std::unique_ptr<Prepared> prepared;
     std::uint64_t salt = 0;
   };
-  Variant(Host& host, Case one, std::uint64_t seed);
+  Variant(Runner& runner, Case one, std::uint64_t seed);
   void take_next_set();
   Status allocate(const Request& request);
-  class LoopOnHost;
+  class LoopOnRunner;
   class Simulated;
   void refill_rank(std::size_t index);
-  /// As verify, for the ranks [first, end) of the host.
+  /// As verify, for the ranks [first, end) of the runner.
   [[nodiscard]] Damage verify_ranks(std::size_t first, std::size_t end, const Sight& sight = {}) const;
   /// Of those ranks; outputs on one device are compared in one pass.
   [[nodiscard]] std::vector<CheckResult> verify_outputs(const Operation& operation, std::size_t first,
@@ -198,7 +199,7 @@ class Variant {
   /// `elements` from `first` on of the memory that holds both buffers in place.
   [[nodiscard]] std::span<std::byte> part_of(std::size_t index, Count first, Count elements) const;
 
-  Host* host_;
+  Runner* runner_;
   Case case_;
   std::uint64_t seed_;
   bool is_asynchronous_ = false;
@@ -211,7 +212,7 @@ class Variant {
 
   std::int64_t took_ns_ = 0;  ///< an operation, when it was last run; 0: it was not
 
-  std::vector<std::unique_ptr<verify::Instants>> ends_;  ///< by rank of the host; empty: nothing is on their streams
+  std::vector<std::unique_ptr<verify::Instants>> ends_;  ///< by rank of the runner; empty: nothing is on their streams
 
   std::deque<Set> others_;  ///< in their order, after the current one
   std::span<const std::byte> filler_;

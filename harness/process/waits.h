@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How processes wait that are no ranks at work: in naps, or for a descriptor. Ranks poll (harness/measure/host.h).
+// How processes wait that are no ranks at work: in naps, or for a descriptor. Ranks poll (harness/measure/runner.h).
 #pragma once
 
 #include <chrono>

@@ -25,7 +25,7 @@ constexpr std::chrono::nanoseconds kMostLimitTime = std::chrono::minutes(1);  //
 /// Of a cell that ends when it has its --iterations, without a budget.
 constexpr std::chrono::nanoseconds kNoEnd = std::chrono::hours(24 * 365);
 
-/// The cores that a host may run on, as they are exchanged.
+/// The cores that a runner may run on, as they are exchanged.
 struct BoundTo {
   std::array<bool, 1024> cores{};
 
@@ -58,7 +58,7 @@ Measuring::Measuring(const SessionSpec& spec, const MeasureTask& task, const Pla
     : spec_(spec),
       task_(task),
       topology_(place.topology),
-      host_(place.host),
+      runner_(place.runner),
       domain_(place.domain),
       systems_(place.systems),
       send_(place.send),
@@ -68,39 +68,39 @@ Measuring::Measuring(const SessionSpec& spec, const MeasureTask& task, const Pla
   const bool is_on_one_host = domain_.hosts() == nullptr || domain_.hosts()->count() == 1;
   if (!spec_.conditions.measures_limit() || !is_on_one_host) return;
   if (spec_.ranks_as->is_on_device) {
-    limit_.emplace(domain_, host_.ranks(), std::max(spec_.conditions.topology.lanes, 1));
+    limit_.emplace(domain_, runner_.ranks(), std::max(spec_.conditions.topology.lanes, 1));
   } else {
-    limit_.emplace(domain_, host_.ranks());
+    limit_.emplace(domain_, runner_.ranks());
   }
 }
 
 Status Measuring::begin() {
   if (spec_.conditions.measures_limit() && has_gpu_memory(spec_, topology_))
-    device_limit_.emplace(host_.ranks(), systems_.gpu_memory());
-  if (spec_.conditions.measures_limit() && host_.has_machines()) {
+    device_limit_.emplace(runner_.ranks(), systems_.gpu_memory());
+  if (spec_.conditions.measures_limit() && runner_.has_machines()) {
     TUTTI_ASSIGN_OR_RETURN(const tcp::Secret key, tcp::secret_from(across_->key));
     const LinkLimit::Place here{.machines = *domain_.hosts(), .interface = across_->interface, .key = key};
-    TUTTI_ASSIGN_OR_RETURN(link_limit_, LinkLimit::open(host_, here));
+    TUTTI_ASSIGN_OR_RETURN(link_limit_, LinkLimit::open(runner_, here));
   }
   if (spec_.conditions.sync == Synchronisation::library) {
     Case like;
     like.transport = domain_.transport();
     like.ranks = spec_.ranks;
     like.ranks_as = spec_.ranks_as;
-    TUTTI_RETURN_IF_ERROR(barriers_.open(host_, like, systems_.by_name(), systems_.memory()));
+    TUTTI_RETURN_IF_ERROR(barriers_.open(runner_, like, systems_.by_name(), systems_.memory()));
   }
   return report_facts();
 }
 
 Status Measuring::report_facts() {
-  TUTTI_ASSIGN_OR_RETURN(floors_ns_, barriers_.measure_floors(host_, spec_.conditions.sync));
-  TUTTI_ASSIGN_OR_RETURN(clock_, host_.agree(measure_clock()));
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<BoundTo> bound, host_.exchange(BoundTo::here()));
+  TUTTI_ASSIGN_OR_RETURN(floors_ns_, barriers_.measure_floors(runner_, spec_.conditions.sync));
+  TUTTI_ASSIGN_OR_RETURN(clock_, runner_.agree(measure_clock()));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<BoundTo> bound, runner_.exchange(BoundTo::here()));
   nlohmann::json facts{{"floors_ns", floors_ns_},          {"clock_tick_ns", clock_.tick_ns},
-                       {"clock_read_ns", clock_.read_ns},  {"in_time_ns", host_.in_time_ns()},
+                       {"clock_read_ns", clock_.read_ns},  {"in_time_ns", runner_.in_time_ns()},
                        {"bound", nlohmann::json::array()}, {"backends", nlohmann::json::object()}};
-  for (const BoundTo& host : bound) {
-    const std::vector<int> list = host.list();
+  for (const BoundTo& runner : bound) {
+    const std::vector<int> list = runner.list();
     facts["bound"].push_back(list);
     for (const int core : list) append_new(cores_of_ranks_, core);
   }
@@ -112,7 +112,7 @@ Status Measuring::report_facts() {
 
 Status Measuring::begin_cell(std::size_t index, double bytes, Status& refusal) {
   if (task_.end_ns == 0) return {};
-  TUTTI_ASSIGN_OR_RETURN(const std::int64_t now_ns, host_.agree(host_.common_now_ns()));
+  TUTTI_ASSIGN_OR_RETURN(const std::int64_t now_ns, runner_.agree(runner_.common_now_ns()));
   budget_.end(now_ns);
   const Cell& cell = spec_.cells[index].front();
   const bool is_first = index == 0 && spec_.launch == 1;  // a budget that the start has used up gives one cell
@@ -130,8 +130,8 @@ Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std:
   const auto is_on_gpu = [](const Variant& one) { return one.memory().kind() == MemoryKind::cuda; };
   std::vector<int> devices;
   if (std::ranges::any_of(variants, is_on_gpu)) devices = gpus_of_ranks();
-  CellWatch watch(host_, cores_of_ranks_, Tree("/"), devices);
-  TUTTI_ASSIGN_OR_RETURN(std::vector<Row> rows, measure_cell(host_, variants, options));
+  CellWatch watch(runner_, cores_of_ranks_, Tree("/"), devices);
+  TUTTI_ASSIGN_OR_RETURN(std::vector<Row> rows, measure_cell(runner_, variants, options));
   TUTTI_ASSIGN_OR_RETURN(const std::string disturbed, watch.end());
   set_disturbed(rows, disturbed);
   for (Row& row : rows) {
@@ -142,7 +142,7 @@ Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std:
 }
 
 std::vector<int> Measuring::gpus_of_ranks() const {
-  if (!spec_.ranks_as->is_on_device) return {host_.at().local};
+  if (!spec_.ranks_as->is_on_device) return {runner_.at().local};
   std::vector<int> all(static_cast<std::size_t>(spec_.conditions.topology.gpus));
   std::iota(all.begin(), all.end(), 0);
   return all;
@@ -151,18 +151,18 @@ std::vector<int> Measuring::gpus_of_ranks() const {
 std::int64_t Measuring::time_ns(std::size_t index) const {
   if (task_.end_ns == 0) return (spec_.conditions.iterations > 0 ? kNoEnd : kCellTime).count();
   const auto cells = static_cast<std::int64_t>(spec_.cells.size() - index) + task_.cells_after;
-  return std::max(kLeastCellTime.count(), (task_.end_ns - host_.common_now_ns()) / cells);
+  return std::max(kLeastCellTime.count(), (task_.end_ns - runner_.common_now_ns()) / cells);
 }
 
 Result<Measuring::Limits> Measuring::limits_beside(const std::vector<Variant>& variants, std::size_t index,
-                                                   bool on_host, std::int64_t most_ns) {
+                                                   bool on_runner, std::int64_t most_ns) {
   Limits limits;
   for (const MemoryKind memory : {MemoryKind::host, MemoryKind::cuda}) {
     const auto first = std::ranges::find(variants, memory, [](const Variant& one) { return one.memory().kind(); });
     const bool is_of_host = memory == MemoryKind::host;
-    const bool is_measured = is_of_host ? (limit_ || link_limit_) && on_host : device_limit_.has_value();
+    const bool is_measured = is_of_host ? (limit_ || link_limit_) && on_runner : device_limit_.has_value();
     if (first == variants.end() || !is_measured) continue;
-    TUTTI_ASSIGN_OR_RETURN(const std::int64_t begin_ns, host_.agree(host_.common_now_ns()));
+    TUTTI_ASSIGN_OR_RETURN(const std::int64_t begin_ns, runner_.agree(runner_.common_now_ns()));
     Backend& backend = !is_of_host              ? static_cast<Backend&>(*device_limit_)
                        : link_limit_ != nullptr ? static_cast<Backend&>(*link_limit_)
                                                 : *limit_;
@@ -172,11 +172,11 @@ Result<Measuring::Limits> Measuring::limits_beside(const std::vector<Variant>& v
     const std::int64_t end_ns = begin_ns + most_ns / kTrialShare;
     std::optional<Variant> limit;
     if (is_of_host && link_limit_ != nullptr) {
-      TUTTI_ASSIGN_OR_RETURN(limit, make_link_limit(host_, *link_limit_, systems_.memory(), like));
+      TUTTI_ASSIGN_OR_RETURN(limit, make_link_limit(runner_, *link_limit_, systems_.memory(), like));
     } else if (is_of_host) {
-      TUTTI_ASSIGN_OR_RETURN(limit, make_limit(host_, *limit_, like, end_ns));
+      TUTTI_ASSIGN_OR_RETURN(limit, make_limit(runner_, *limit_, like, end_ns));
     } else {
-      TUTTI_ASSIGN_OR_RETURN(limit, make_device_limit(host_, *device_limit_, like, end_ns));
+      TUTTI_ASSIGN_OR_RETURN(limit, make_device_limit(runner_, *device_limit_, like, end_ns));
     }
     if (!limit) continue;
     limits.variants.push_back(std::move(*limit));

@@ -26,7 +26,7 @@ class Measuring {
   /// All of them outlive it.
   struct Place {
     const Topology& topology;
-    Host& host;
+    Runner& runner;
     Domain& domain;
     Systems& systems;
     const Send& send;
@@ -34,15 +34,15 @@ class Measuring {
   };
   Measuring(const SessionSpec& spec, const MeasureTask& task, const Place& place);
 
-  /// Before the first cell: opens what samples start with, and reports the facts. All hosts call it, as all that
-  /// follows. Errors: those of the host, of the systems and of `send`.
+  /// Before the first cell: opens what samples start with, and reports the facts. All runners call it, as all that
+  /// follows. Errors: those of the runner, of the systems and of `send`.
   Status begin();
   /// That samples of this backend can start. Errors: unavailable with the reason.
   [[nodiscard]] Status has_start(const std::string& backend) const { return barriers_.has_start(backend); }
-  /// What readings of the clock differ by; the same on all hosts.
+  /// What readings of the clock differ by; the same on all runners.
   [[nodiscard]] double tick_us() const { return clock_.tick_ns * 1e-3; }
   /// Before the memory of cell `index`, whose buffers are `bytes` bytes, is touched. `refusal`: that it cannot be begun
-  /// in what is left of the budget. Errors: those of the host.
+  /// in what is left of the budget. Errors: those of the runner.
   Status begin_cell(std::size_t index, double bytes, Status& refusal);
   /// Rows of the session's cell `index`, of which `variants` are what can run: at least one. `has_limit`: there is
   /// memory of the host for its limit. Errors: as begin.
@@ -50,7 +50,7 @@ class Measuring {
 
  private:
   Status report(std::string_view type, std::string_view text) {
-    return host_.index() == 0 ? send_(type, text) : Status();
+    return runner_.index() == 0 ? send_(type, text) : Status();
   }
   Status report_facts();
   Status report_samples(const Case& one, std::span<const Sample> samples);
@@ -63,8 +63,8 @@ class Measuring {
     std::vector<Variant> variants;
     std::vector<std::string> ways;
   };
-  /// Each is chosen in its share of the cell's time. `on_host`: there is memory of the host for one.
-  [[nodiscard]] Result<Limits> limits_beside(const std::vector<Variant>& variants, std::size_t index, bool on_host,
+  /// Each is chosen in its share of the cell's time. `on_runner`: there is memory of the host for one.
+  [[nodiscard]] Result<Limits> limits_beside(const std::vector<Variant>& variants, std::size_t index, bool on_runner,
                                              std::int64_t most_ns);
   [[nodiscard]] double floor_us_of(const Case& one) const;
   [[nodiscard]] CellOptions cell_options(std::size_t index, std::vector<std::string> limits, std::int64_t most_ns);
@@ -72,7 +72,7 @@ class Measuring {
   const SessionSpec& spec_;
   const MeasureTask& task_;
   const Topology& topology_;
-  Host& host_;
+  Runner& runner_;
   Domain& domain_;
   Systems& systems_;
   const Send& send_;
@@ -81,7 +81,7 @@ class Measuring {
   std::optional<LimitBackend> limit_;        ///< of buffers in the host's memory
   std::optional<DeviceLimit> device_limit_;  ///< of those in GPUs'
   std::unique_ptr<LinkLimit> link_limit_;    ///< of what goes between machines
-  std::vector<int> cores_of_ranks_;          ///< of all hosts together
+  std::vector<int> cores_of_ranks_;          ///< of all runners together
   std::map<std::string, double> floors_ns_;  ///< see Barriers::measure_floors
   ClockFacts clock_;
   Budget budget_;

@@ -12,9 +12,9 @@
 #include "harness/backends/reference.h"
 #include "harness/backends/tutti/group.h"
 #include "harness/board/binding.h"
-#include "harness/measure/host.h"
 #include "harness/measure/mesh.h"
 #include "harness/measure/order.h"
+#include "harness/measure/runner.h"
 #include "harness/session/systems.h"
 #include "harness/session/training.h"
 #include "harness/session/walk.h"
@@ -28,12 +28,12 @@
 namespace tutti::harness::session {
 namespace {
 
-int hosts_of(const SessionSpec& spec) { return spec.ranks_as->runners(spec.ranks); }
+int runners_of(const SessionSpec& spec) { return spec.ranks_as->runners(spec.ranks); }
 
 bool spans_hosts(const Domain& domain) { return domain.hosts() != nullptr && domain.hosts()->count() > 1; }
 
 Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Place& place) {
-  Host& host = place.host;
+  Runner& runner = place.runner;
   if (place.topology.has_gpu_memory()) {
     return error(Code::unavailable,
                  "a soak has its buffers in the memory of the host, where blocks on a GPU cannot "
@@ -45,10 +45,10 @@ Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Pl
         "a soak sends between single ranks, which processes with a GPU each cannot: --ranks-as blocks runs it");
   }
   TUTTI_ASSIGN_OR_RETURN(OwnRanks own,
-                         open_own_ranks(spec, place.topology, host, place.domain,
-                                        communicator_options(spec, host, place.cores), {.pace = host.order()}));
+                         open_own_ranks(spec, place.topology, runner, place.domain,
+                                        communicator_options(spec, runner, place.cores), {.pace = runner.order()}));
   const auto own_world = [&](int rank) -> Result<std::unique_ptr<Group>> {
-    const auto at = std::ranges::find(host.ranks(), rank) - host.ranks().begin();
+    const auto at = std::ranges::find(runner.ranks(), rank) - runner.ranks().begin();
     auto& world = own.communicators[static_cast<std::size_t>(at)];
     return std::unique_ptr<Group>(new TuttiGroup(std::move(world), std::make_shared<Schedules>()));
   };
@@ -61,39 +61,39 @@ Status soak(const SessionSpec& spec, const SoakTask& task, const SessionWalk::Pl
                      .timeout = spec.timeout};
   SoakResult result;
   if (spec.references.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(result, run_soak(mix, {.host = host, .world = own_world, .on_progress = tell}));
+    TUTTI_ASSIGN_OR_RETURN(result, run_soak(mix, {.runner = runner, .world = own_world, .on_progress = tell}));
   } else {
-    TUTTI_ASSIGN_OR_RETURN(const auto memory, own_world(host.index()));
+    TUTTI_ASSIGN_OR_RETURN(const auto memory, own_world(runner.index()));
     TUTTI_ASSIGN_OR_RETURN(const auto reference,
-                           open_reference(spec, place.topology, 0, host, address_of(place.across)));
-    if (host.index() == 0) TUTTI_RETURN_IF_ERROR(tell({}));  // so the launcher knows that the library has started
+                           open_reference(spec, place.topology, 0, runner, address_of(place.across)));
+    if (runner.index() == 0) TUTTI_RETURN_IF_ERROR(tell({}));  // so the launcher knows that the library has started
     const auto world = [&](int) {
       return Result(reference->world([&](Buffers kind) { return memory->memory(kind); }));
     };
-    TUTTI_ASSIGN_OR_RETURN(result, run_soak(mix, {.host = host, .world = world, .on_progress = tell}));
+    TUTTI_ASSIGN_OR_RETURN(result, run_soak(mix, {.runner = runner, .world = world, .on_progress = tell}));
     TUTTI_RETURN_IF_ERROR(reference->close());
   }
-  return host.index() == 0 ? place.send("soak", to_json(result)) : Status();
+  return runner.index() == 0 ? place.send("soak", to_json(result)) : Status();
 }
 
-HostOptions host_options(const SessionSpec& spec, int host, bool is_crowded) {
-  HostOptions options{.host = host,
-                      .hosts = hosts_of(spec),
-                      .job_ranks = spec.ranks,
-                      .ranks = spec.ranks_as->ranks_of(host, spec.ranks),
-                      .timeout = spec.timeout};
+RunnerOptions runner_options(const SessionSpec& spec, int runner, bool is_crowded) {
+  RunnerOptions options{.runner = runner,
+                        .runners = runners_of(spec),
+                        .job_ranks = spec.ranks,
+                        .ranks = spec.ranks_as->ranks_of(runner, spec.ranks),
+                        .timeout = spec.timeout};
   options.yields = is_crowded;
   options.naps = spec.as<CheckTask>() != nullptr;
   if (!spec.ranks_as->is_process) options.grace = {};
   return options;
 }
 
-/// What the hosts of a session share.
+/// What the runners of a session share.
 struct SharedPlace {
   const SessionSpec& spec;
   const Topology& topology;
   const SessionPlace& place;
-  const std::vector<std::vector<int>>& masks;  ///< by host; of a job on several machines, by place on the cores here
+  const std::vector<std::vector<int>>& masks;  ///< by runner; of a job on several machines, by place on the cores here
   Domain& domain;
   int cores;  ///< see cores_together
   Exchange& exchange;
@@ -111,19 +111,19 @@ void keep_freed_memory() {
 }
 
 /// Connections beside those of the transport. All ranks call it.
-Result<std::unique_ptr<Exchange>> join_mesh(const SessionSpec& spec, const SessionPlace& place, const Hosts& hosts) {
-  MeshPlace mesh{.host = place.rank,
+Result<std::unique_ptr<Exchange>> join_mesh(const SessionSpec& spec, const SessionPlace& place, const Hosts& runners) {
+  MeshPlace mesh{.runner = place.rank,
                  .interface = place.across->interface,
                  .address = place.across->exchange_address,
                  .listener = place.exchange_listener,
                  .timeout = spec.timeout};
-  for (int rank = 0; rank < spec.ranks; ++rank) mesh.machines.push_back(hosts.host_of(rank));
+  for (int rank = 0; rank < spec.ranks; ++rank) mesh.machines.push_back(runners.host_of(rank));
   TUTTI_ASSIGN_OR_RETURN(mesh.key, tcp::secret_from(place.across->key));
   TUTTI_ASSIGN_OR_RETURN(auto joined, Mesh::join(mesh));
   return std::unique_ptr<Exchange>(std::move(joined));
 }
 
-Status run_host(const SharedPlace& shared, int index) {
+Status run_runner(const SharedPlace& shared, int index) {
   const SessionSpec& spec = shared.spec;
   const SessionPlace& place = shared.place;
   int mask = place.across != nullptr ? place.across->first_on_cores + place.at.local : index;
@@ -136,16 +136,16 @@ Status run_host(const SharedPlace& shared, int index) {
   }
   std::optional<Order> order;
   if (spec.order_seed() && spec.ranks_as->is_one_thread()) order.emplace(*spec.order_seed(), spec.ranks);
-  HostOptions options = host_options(spec, index, is_crowded(shared.masks));
+  RunnerOptions options = runner_options(spec, index, is_crowded(shared.masks));
   options.at = place.at;
   if (!spec.ranks_as->is_process) options.at.local += options.ranks.front();
   options.order = order ? &*order : nullptr;
   options.exchange = &shared.exchange;
-  Host host(place.board, options);
-  shared.exchange.answer_clock(&host.clock());
-  TUTTI_RETURN_IF_ERROR(host.compare_clocks());
+  Runner runner(place.board, options);
+  shared.exchange.answer_clock(&runner.clock());
+  TUTTI_RETURN_IF_ERROR(runner.compare_clocks());
   const SessionWalk::Place here{.topology = shared.topology,
-                                .host = host,
+                                .runner = runner,
                                 .domain = shared.domain,
                                 .send = place.send,
                                 .cores = shared.cores,
@@ -159,14 +159,14 @@ Status run_host(const SharedPlace& shared, int index) {
   return status;
 }
 
-/// Runs one host on each of `hosts` threads; returns the error that explains most.
-Status run_on_threads(const SharedPlace& shared, int hosts) {
+/// Runs one runner on each of `runners` threads; returns the error that explains most.
+Status run_on_threads(const SharedPlace& shared, int runners) {
   std::mutex mutex;
   Status first;
   std::vector<std::thread> threads;
-  for (int index = 0; index < hosts; ++index) {
+  for (int index = 0; index < runners; ++index) {
     threads.emplace_back([&, index] {
-      const Status status = run_host(shared, index);
+      const Status status = run_runner(shared, index);
       const std::lock_guard lock(mutex);
       const bool explains_more = first.is_ok() || first.code() == Code::aborted;
       if (!status.is_ok() && explains_more) first = status;
@@ -228,7 +228,7 @@ Status run_session(const SessionSpec& spec, const SessionPlace& place) {
   const bool binds_nothing = spec.ranks_as->is_on_device || place.keeps_cores;
   const auto bind = binds_nothing ? std::optional(Bind::none) : spec.conditions.topology.bind;
   const AcrossPlace* const far = place.across;
-  const int on_cores = place.keeps_cores ? 1 : far != nullptr ? far->ranks_on_cores : hosts_of(spec);
+  const int on_cores = place.keeps_cores ? 1 : far != nullptr ? far->ranks_on_cores : runners_of(spec);
   TUTTI_ASSIGN_OR_RETURN(const auto masks, masks_for(bind, on_cores, places_here()));
   int together = cores_together(spec.ranks_as);  // before threads are pinned
   // As if all machines were like this one.
@@ -260,9 +260,9 @@ Status run_session(const SessionSpec& spec, const SessionPlace& place) {
                            .domain = *domain,
                            .cores = together,
                            .exchange = mesh != nullptr ? *mesh : shared_board()};
-  if (spec.ranks_as->is_process) return run_host(shared, place.rank);
-  if (spec.ranks_as->ranks_of_runner == 0) return run_host(shared, 0);
-  return run_on_threads(shared, hosts_of(spec));
+  if (spec.ranks_as->is_process) return run_runner(shared, place.rank);
+  if (spec.ranks_as->ranks_of_runner == 0) return run_runner(shared, 0);
+  return run_on_threads(shared, runners_of(spec));
 }
 
 }  // namespace tutti::harness::session

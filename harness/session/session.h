@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A session: what one job's ranks do from start to end. The launcher writes the specification, every rank reads the
-// same one; each host then walks the same cells in the same order, and host 0 reports.
+// same one; each runner then walks the same cells in the same order, and runner 0 reports.
 #pragma once
 
 #include <functional>
@@ -21,13 +21,13 @@
 namespace tutti::harness::session {
 
 /// Messages to the launcher, by type:
-///   begin  index of the cell that host 0 begins, in decimal
+///   begin  index of the cell that runner 0 begins, in decimal
 ///   cell   its rows, one JSON object per line
 ///   samples  before it, where they are asked for: lines of samples, in parts (harness/record/samples.h)
 ///   facts  JSON object: floors_ns (object: of a sample in which nothing is done, by backend where samples start after
-///          its own barrier, else `all`), clock_tick_ns, clock_read_ns, bound (the cores that each host may run on),
+///          its own barrier, else `all`), clock_tick_ns, clock_read_ns, bound (the cores that each runner may run on),
 ///          and what each backend says of itself; at the end of a job on several machines: clocks, with bound_ns and
-///          change_ns (Host::Clocks); of a check whose order is drawn: order, with steps and trace
+///          change_ns (Runner::Clocks); of a check whose order is drawn: order, with steps and trace
 ///          (harness/measure/order.h)
 ///   soak   what a soak found (harness/soak/soak.h)
 ///   trained  what a training came to with one way of adding up gradients (harness/train/train.h)
@@ -54,7 +54,7 @@ struct SessionPlace {
   const AcrossPlace* across = nullptr;  ///< of a job on several machines: what its ranks need to meet
   int exchange_listener = -1;           ///< rank 0 of such a job: where the others are awaited
   int domain_listener = -1;
-  Send send;  ///< called from host 0's thread only
+  Send send;  ///< called from runner 0's thread only
 };
 /// Runs the session on the ranks of this process; with threads and tasks these are all ranks.
 [[nodiscard]] Status run_session(const SessionSpec& spec, const SessionPlace& place);

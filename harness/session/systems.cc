@@ -77,14 +77,15 @@ Result<std::unique_ptr<Device>> open_own_device(const SessionSpec& spec, int loc
 }
 
 /// The rank of this process on its device.
-Result<OwnRanks> open_on_own_device(const SessionSpec& spec, const Host& host, Domain& domain,
+Result<OwnRanks> open_on_own_device(const SessionSpec& spec, const Runner& runner, Domain& domain,
                                     const CommunicatorOptions& options, const Hooks& hooks) {
   OwnRanks own;
-  TUTTI_ASSIGN_OR_RETURN(own.devices.emplace_back(), open_own_device(spec, host.at().local));
+  TUTTI_ASSIGN_OR_RETURN(own.devices.emplace_back(), open_own_device(spec, runner.at().local));
   Device& device = *own.devices.front();
   const TeamShape blocks =
       blocks_of_rank(spec.conditions.topology, device, std::min(device.usual_lanes(1), kLanesOfProcesses));
-  TUTTI_ASSIGN_OR_RETURN(auto communicator, create_on_own_device(domain, host.index(), device, blocks, options, hooks));
+  TUTTI_ASSIGN_OR_RETURN(auto communicator,
+                         create_on_own_device(domain, runner.index(), device, blocks, options, hooks));
   own.communicators.push_back(std::move(communicator));
   return own;
 }
@@ -96,24 +97,24 @@ std::int64_t last_level_cache_bytes() {
 
 }  // namespace
 
-CommunicatorOptions communicator_options(const SessionSpec& spec, const Host& host, int cores) {
+CommunicatorOptions communicator_options(const SessionSpec& spec, const Runner& runner, int cores) {
   CommunicatorOptions options;
-  // A host of several ranks has the others to turn to: what one of them waits for does not come while it spins.
-  const bool has_company = host.ranks().size() > 1 || host.order() != nullptr;
-  options.waiting = host.yields() || has_company ? Waiting::yield : Waiting::spin;
+  // A runner of several ranks has the others to turn to: what one of them waits for does not come while it spins.
+  const bool has_company = runner.ranks().size() > 1 || runner.order() != nullptr;
+  options.waiting = runner.yields() || has_company ? Waiting::yield : Waiting::spin;
   options.cores = cores;
-  options.timeout = host.timeout();
+  options.timeout = runner.timeout();
   options.cache_bytes = last_level_cache_bytes();
   options.prove_plans |= spec.as<CheckTask>() != nullptr || spec.as<FaultsTask>() != nullptr;
   return options;
 }
 
-Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Topology& topology, const Host& host, Domain& domain,
+Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Topology& topology, const Runner& runner, Domain& domain,
                                 const CommunicatorOptions& options, const Hooks& hooks) {
   OwnRanks own;
-  if (topology.ranks_on == RanksOn::own_device) return open_on_own_device(spec, host, domain, options, hooks);
+  if (topology.ranks_on == RanksOn::own_device) return open_on_own_device(spec, runner, domain, options, hooks);
   if (topology.ranks_on == RanksOn::cores) {
-    for (const int rank : host.ranks()) {
+    for (const int rank : runner.ranks()) {
       TUTTI_ASSIGN_OR_RETURN(auto communicator, create_with_hooks(domain, rank, options, hooks));
       own.communicators.push_back(std::move(communicator));
     }
@@ -133,7 +134,7 @@ Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Topology& topolog
 }
 
 Status Systems::open_own(Domain& domain, const CommunicatorOptions& options, const Hooks& hooks) {
-  TUTTI_ASSIGN_OR_RETURN(OwnRanks own, open_own_ranks(spec_, topology_, host_, domain, options, hooks));
+  TUTTI_ASSIGN_OR_RETURN(OwnRanks own, open_own_ranks(spec_, topology_, runner_, domain, options, hooks));
   own_ = nullptr;
   devices_ = std::move(own.devices);
   own_ = OwnBackend::over(domain, std::move(own.communicators));
@@ -145,7 +146,7 @@ Status Systems::open_own(Domain& domain, const CommunicatorOptions& options, con
 Status Systems::open(const CommunicatorOptions& options, AfterBind after_bind) {
   TUTTI_RETURN_IF_ERROR(open_memory());
   verify_on_teams();
-  const Hooks hooks{.pace = host_.order(), .after_bind = std::move(after_bind)};
+  const Hooks hooks{.pace = runner_.order(), .after_bind = std::move(after_bind)};
   TUTTI_RETURN_IF_ERROR(open_own(domain_, options, hooks));
   by_name_[own_->name()] = own_.get();
   for (std::size_t i = 0; i < spec_.references.size(); ++i) {
@@ -158,26 +159,27 @@ Status Systems::open(const CommunicatorOptions& options, AfterBind after_bind) {
 }
 
 Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec, const Topology& topology,
-                                                         std::size_t index, Host& host, const std::string& address) {
-  host.set_case(number_of_reference(spec, index));
-  host.announce(Activity::operation);  // the library's own code runs from here on
+                                                         std::size_t index, Runner& runner,
+                                                         const std::string& address) {
+  runner.set_case(number_of_reference(spec, index));
+  runner.announce(Activity::operation);  // the library's own code runs from here on
   TUTTI_ASSIGN_OR_RETURN(auto reference, ReferenceBackend::create(spec.references[index], spec.backend_directories));
   reference->set_memory(memory_kind_of(spec, topology, reference->name()));
-  TUTTI_RETURN_IF_ERROR(Meeting(host, address).open(*reference, host.index()));
-  host.settle();
+  TUTTI_RETURN_IF_ERROR(Meeting(runner, address).open(*reference, runner.index()));
+  runner.settle();
   return reference;
 }
 
 Result<std::unique_ptr<ReferenceBackend>> Systems::reference_of(std::size_t index) {
   if (!spec_.ranks_as->is_process) return ReferenceBackend::skipped(spec_.references[index]);
-  return open_reference(spec_, topology_, index, host_, address_);
+  return open_reference(spec_, topology_, index, runner_, address_);
 }
 
 Status Systems::open_own_afresh(const CommunicatorOptions& options) {
   own_ = nullptr;
   TUTTI_ASSIGN_OR_RETURN(own_domain_,
                          topology_.transport->open(topology_.domain_shape(spec_.heap_bytes), {.seed = spec_.seed}));
-  TUTTI_RETURN_IF_ERROR(open_own(*own_domain_, options, {.pace = host_.order()}));
+  TUTTI_RETURN_IF_ERROR(open_own(*own_domain_, options, {.pace = runner_.order()}));
   by_name_[own_->name()] = own_.get();
   add_twins();
   return {};
@@ -194,10 +196,10 @@ void Systems::add_twins() {
 
 Status Systems::close() {
   for (std::size_t i = 0; i < references_.size(); ++i) {
-    host_.set_case(number_of_reference(spec_, i));
-    host_.announce(Activity::operation);
+    runner_.set_case(number_of_reference(spec_, i));
+    runner_.announce(Activity::operation);
     TUTTI_RETURN_IF_ERROR(references_[i]->close());
-    host_.settle();
+    runner_.settle();
   }
   return {};
 }
@@ -234,9 +236,9 @@ Status Systems::open_memory() {
   }
   TUTTI_RETURN_IF_ERROR(check_gpus(spec_, *found.runtime));
   if (topology_.ranks_on == RanksOn::own_device) {
-    TUTTI_RETURN_IF_ERROR(check_own_gpu(host_.at().local, *found.runtime));
+    TUTTI_RETURN_IF_ERROR(check_own_gpu(runner_.at().local, *found.runtime));
   }
-  const LocalRanks ranks{.first = host_.at().local, .count = host_.ranks().size()};
+  const LocalRanks ranks{.first = runner_.at().local, .count = runner_.ranks().size()};
   TUTTI_ASSIGN_OR_RETURN(memory_, open_gpu_memory(spec_, ranks, found.runtime));
   return {};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The systems under test as one host of a session has them open, by name: the own collectives, the job's references,
+// The systems under test as one runner of a session has them open, by name: the own collectives, the job's references,
 // and their twins.
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "harness/backends/reference.h"
 #include "harness/backends/tutti/backend.h"
 #include "harness/backends/twin.h"
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 #include "harness/measure/variant.h"
 #include "harness/session/session.h"
 #include "harness/verify/cuda_memory.h"
@@ -25,26 +25,27 @@
 namespace tutti::harness::session {
 
 /// How the own collectives run in a session; `cores`: see cores_together.
-[[nodiscard]] CommunicatorOptions communicator_options(const SessionSpec& spec, const Host& host, int cores);
+[[nodiscard]] CommunicatorOptions communicator_options(const SessionSpec& spec, const Runner& runner, int cores);
 
 /// The reference `index` of the session, which this process's rank joins. The board says meanwhile that its library's
-/// own code runs. `address`: see TuttiBackendJoin. All hosts call it. Errors: those of the backend.
+/// own code runs. `address`: see TuttiBackendJoin. All runners call it. Errors: those of the backend.
 [[nodiscard]] Result<std::unique_ptr<ReferenceBackend>> open_reference(const SessionSpec& spec,
                                                                        const Topology& topology, std::size_t index,
-                                                                       Host& host, const std::string& address);
+                                                                       Runner& runner, const std::string& address);
 
 /// At which other machines reach this one; empty: there are none.
 [[nodiscard]] inline std::string address_of(const AcrossPlace* across) {
   return across == nullptr ? std::string() : across->interface;
 }
 
-/// The own collectives' ranks of a host: a communicator each, and where they run, if not on the host.
+/// The own collectives' ranks of a runner: a communicator each, and where they run, if not on the host.
 struct OwnRanks {
   std::vector<std::unique_ptr<Device>> devices;  ///< they outlive the communicators
   std::vector<std::unique_ptr<Communicator>> communicators;
 };
-/// All hosts call it. Errors: those of Communicator::create and create_as_blocks; unavailable where there is no device.
-[[nodiscard]] Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Topology& topology, const Host& host,
+/// All runners call it. Errors: those of Communicator::create and create_as_blocks; unavailable where there is no
+/// device.
+[[nodiscard]] Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Topology& topology, const Runner& runner,
                                               Domain& domain, const CommunicatorOptions& options, const Hooks& hooks);
 
 /// Ranks of one process: where they begin on its machine, and how many they are.
@@ -59,19 +60,19 @@ struct LocalRanks {
 
 class Systems {
  public:
-  /// What the systems of a host are opened with; it outlives them.
+  /// What the systems of a runner are opened with; it outlives them.
   struct Place {
     const Topology& topology;
-    Host& host;
+    Runner& runner;
     Domain& domain;
     std::string address;  ///< at which other machines reach this one; empty: there are none
   };
   Systems(const SessionSpec& spec, const Place& place)
-      : spec_(spec), topology_(place.topology), host_(place.host), domain_(place.domain), address_(place.address) {}
+      : spec_(spec), topology_(place.topology), runner_(place.runner), domain_(place.domain), address_(place.address) {}
   Systems(const Systems&) = delete;
   Systems& operator=(const Systems&) = delete;
 
-  /// Opens them all; the own one's calls go through `after_bind`. All hosts call it. Errors: those of the backends.
+  /// Opens them all; the own one's calls go through `after_bind`. All runners call it. Errors: those of the backends.
   Status open(const CommunicatorOptions& options, AfterBind after_bind = {});
   /// The own one again, with ranks and memory that nothing has used. Errors: those of the backend.
   Status open_own_afresh(const CommunicatorOptions& options);
@@ -84,7 +85,7 @@ class Systems {
 
   /// For a case, of the kind that its system has (memory_kind_of).
   [[nodiscard]] MemorySource memory();
-  /// Of GPUs, by rank of this host; empty where no system has its buffers there.
+  /// Of GPUs, by rank of this runner; empty where no system has its buffers there.
   [[nodiscard]] std::vector<verify::Memory*> gpu_memory() const;
   /// What the variants of a cell have in common, its limit's too: memory, data, and the sets of buffers that calls
   /// rotate through. It refers to `backend` and `one`.
@@ -98,19 +99,19 @@ class Systems {
   /// Opened, or skipped where ranks are no processes.
   Result<std::unique_ptr<ReferenceBackend>> reference_of(std::size_t index);
   void add_twins();
-  /// That of the GPUs, one for each rank of this host, where buffers of any system lie there.
+  /// That of the GPUs, one for each rank of this runner, where buffers of any system lie there.
   Status open_memory();
-  /// Memory of this host's own that is there, not a page of zeros in many places. The same for all cases of a cell.
+  /// Memory of this runner's own that is there, not a page of zeros in many places. The same for all cases of a cell.
   std::span<const std::byte> filler(const Rotation& rotation);
 
   const SessionSpec& spec_;
   const Topology& topology_;
-  Host& host_;
+  Runner& runner_;
   Domain& domain_;
   std::string address_;
   std::unique_ptr<Memory> teams_memory_;  ///< verifies what teams of the host write; null: the host does
   std::vector<std::unique_ptr<CudaMemory>>
-      memory_;                          ///< of GPUs, by rank of this host; empty: no system has its buffers there
+      memory_;                          ///< of GPUs, by rank of this runner; empty: no system has its buffers there
   std::unique_ptr<Domain> own_domain_;  ///< of own_, where that is not domain_
   std::vector<std::unique_ptr<Device>> devices_;  ///< of own_, where its ranks are thread blocks
   std::unique_ptr<OwnBackend> own_;

@@ -41,30 +41,31 @@ Result<TrainSpec> train_spec(const SessionSpec& spec, const TrainTask& task, int
 }  // namespace
 
 Status train(const SessionSpec& spec, const TrainTask& task, const SessionWalk::Place& place) {
-  Host& host = place.host;
-  if (has_gpu_memory(spec, place.topology) || host.ranks().size() != 1) {
+  Runner& runner = place.runner;
+  if (has_gpu_memory(spec, place.topology) || runner.ranks().size() != 1) {
     return error(Code::unavailable,
                  "a training has its buffers in the memory of the host, and its ranks are processes "
                  "or threads");
   }
   TUTTI_ASSIGN_OR_RETURN(const DigitSets sets, images_of(spec, task));
   TUTTI_ASSIGN_OR_RETURN(const TrainSpec train, train_spec(spec, task, place.cores));
-  TUTTI_ASSIGN_OR_RETURN(OwnRanks own, open_own_ranks(spec, place.topology, host, place.domain,
-                                                      communicator_options(spec, host, place.cores), {}));
+  TUTTI_ASSIGN_OR_RETURN(OwnRanks own, open_own_ranks(spec, place.topology, runner, place.domain,
+                                                      communicator_options(spec, runner, place.cores), {}));
   TuttiGroup own_world(std::move(own.communicators.front()), std::make_shared<Schedules>());
   const auto run_on = [&](Group& world) {
     return run_training(
         train, sets,
-        {.host = host,
+        {.runner = runner,
          .world = world,
          .on_row = [&](const TrainRow& row) { return place.send("trained", to_json(row)); },
          .on_progress = [&](const TrainProgress& progress) { return place.send("training", to_json(progress)); },
          .on_trace = [&](std::string_view lines) { return place.send("trace", lines); }});
   };
   if (spec.references.empty()) return run_on(own_world);
-  TUTTI_ASSIGN_OR_RETURN(const auto reference, open_reference(spec, place.topology, 0, host, address_of(place.across)));
+  TUTTI_ASSIGN_OR_RETURN(const auto reference,
+                         open_reference(spec, place.topology, 0, runner, address_of(place.across)));
   // So the launcher knows that the library has started.
-  if (host.index() == 0) TUTTI_RETURN_IF_ERROR(place.send("training", to_json(TrainProgress())));
+  if (runner.index() == 0) TUTTI_RETURN_IF_ERROR(place.send("training", to_json(TrainProgress())));
   {
     const auto world = reference->world([&](Buffers kind) { return own_world.memory(kind); });
     TUTTI_RETURN_IF_ERROR(run_on(*world));

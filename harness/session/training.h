@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one host of a session with a TrainTask does: it opens the system under test and trains on it.
+// What one runner of a session with a TrainTask does: it opens the system under test and trains on it.
 #pragma once
 
 #include "harness/session/session.h"
@@ -7,8 +7,8 @@
 
 namespace tutti::harness::session {
 
-/// All hosts call it; each has one rank. Errors: unavailable where buffers cannot lie in the memory of the host; those
-/// of the system, of the files and of run_training.
+/// All runners call it; each has one rank. Errors: unavailable where buffers cannot lie in the memory of the host;
+/// those of the system, of the files and of run_training.
 [[nodiscard]] Status train(const SessionSpec& spec, const TrainTask& task, const SessionWalk::Place& place);
 
 }  // namespace tutti::harness::session

@@ -33,18 +33,18 @@ std::int64_t sum_of_bytes(std::int64_t one, std::int64_t other) {
 SessionWalk::SessionWalk(const SessionSpec& spec, const Place& place)
     : spec_(spec),
       topology_(place.topology),
-      host_(place.host),
+      runner_(place.runner),
       send_(place.send),
-      options_(communicator_options(spec, place.host, place.cores)),
+      options_(communicator_options(spec, place.runner, place.cores)),
       systems_(spec, {.topology = place.topology,
-                      .host = place.host,
+                      .runner = place.runner,
                       .domain = place.domain,
                       .address = address_of(place.across)}) {
   const auto* const task = spec.as<MeasureTask>();
   if (task == nullptr) return;
   measuring_.emplace(spec, *task,
                      Measuring::Place{.topology = place.topology,
-                                      .host = place.host,
+                                      .runner = place.runner,
                                       .domain = place.domain,
                                       .systems = systems_,
                                       .send = place.send,
@@ -57,13 +57,13 @@ Status SessionWalk::run() {
   const bool is_trace = task != nullptr && !task->trace.empty();
   if (is_trace) TUTTI_RETURN_IF_ERROR(replay_trace(*task));
   for (std::size_t i = 0; !is_trace && i < spec_.cells.size(); ++i) {
-    host_.set_case(first_number_of(spec_, i));
+    runner_.set_case(first_number_of(spec_, i));
     TUTTI_RETURN_IF_ERROR(report("begin", std::to_string(i)));
     TUTTI_RETURN_IF_ERROR(run_cell(i));
   }
-  if (measuring_ && host_.has_machines()) TUTTI_RETURN_IF_ERROR(report_clocks());
+  if (measuring_ && runner_.has_machines()) TUTTI_RETURN_IF_ERROR(report_clocks());
   TUTTI_RETURN_IF_ERROR(systems_.close());
-  return host_.order() == nullptr ? Status() : report_order(*host_.order());
+  return runner_.order() == nullptr ? Status() : report_order(*runner_.order());
 }
 
 Status SessionWalk::open() {
@@ -73,7 +73,7 @@ Status SessionWalk::open() {
   }
   const auto breaker = std::make_shared<PlanBreaker>();
   TUTTI_RETURN_IF_ERROR(systems_.open(options_, PlanBreaker::hook(breaker)));
-  injector_ = std::make_unique<Injector>(systems_.own(), host_.ranks(), breaker);
+  injector_ = std::make_unique<Injector>(systems_.own(), runner_.ranks(), breaker);
   return {};
 }
 
@@ -87,18 +87,18 @@ Status SessionWalk::run_cell(std::size_t index) {
 
 Result<std::vector<Row>> SessionWalk::rows_of(std::size_t index) {
   // Where the order is drawn every case has ranks of its own, as if it ran alone: its id and the seed bring it back.
-  if (host_.order() != nullptr) TUTTI_RETURN_IF_ERROR(systems_.open_own_afresh(options_));
+  if (runner_.order() != nullptr) TUTTI_RETURN_IF_ERROR(systems_.open_own_afresh(options_));
   Prospect prospect;
   TUTTI_RETURN_IF_ERROR(foresee(index, prospect));
   std::vector<Row> refused;
   std::vector<Variant> variants;
   std::uint32_t number = first_number_of(spec_, index);
   for (Case one : spec_.cells[index]) {
-    host_.set_case(number);
+    runner_.set_case(number);
     one.algorithm = systems_.named(one.backend).algorithm_of(one);
     Result<Variant> variant = prospect.refusal.is_ok() ? make_ready(one, number) : Result<Variant>(prospect.refusal);
     ++number;
-    TUTTI_ASSIGN_OR_RETURN(const Reason refusal, host_.first_reason(variant.status()));
+    TUTTI_ASSIGN_OR_RETURN(const Reason refusal, runner_.first_reason(variant.status()));
     if (refusal.is_any()) {
       refused.push_back(refused_row(one, refusal));
     } else {
@@ -116,15 +116,15 @@ Result<std::vector<Row>> SessionWalk::rows_of(std::size_t index) {
 
 Status SessionWalk::foresee(std::size_t index, Prospect& prospect) {
   const std::vector<Case>& cell = spec_.cells[index];
-  const std::vector<Case> on_host = cases_in(MemoryKind::host, spec_, topology_, cell);
-  const MemoryNeed need = memory_need(on_host, spec_.conditions.cache);
-  const bool has_limit = measuring_ && spec_.conditions.measures_limit() && !on_host.empty();
-  const MemoryNeed with_its_limit = has_limit ? memory_need(with_limit(on_host), spec_.conditions.cache) : need;
+  const std::vector<Case> on_runner = cases_in(MemoryKind::host, spec_, topology_, cell);
+  const MemoryNeed need = memory_need(on_runner, spec_.conditions.cache);
+  const bool has_limit = measuring_ && spec_.conditions.measures_limit() && !on_runner.empty();
+  const MemoryNeed with_its_limit = has_limit ? memory_need(with_limit(on_runner), spec_.conditions.cache) : need;
   if (with_its_limit.sum() >= kLeastNeedChecked) {
     MemoryRoom room;
     if (spec_.ranks_as->is_process) room.heap_bytes = spec_.heap_bytes;
-    TUTTI_RETURN_IF_ERROR(host_.exchange(char{}).status());  // all have given back what the cell before had
-    TUTTI_ASSIGN_OR_RETURN(room.left, host_.agree(memory_left()));
+    TUTTI_RETURN_IF_ERROR(runner_.exchange(char{}).status());  // all have given back what the cell before had
+    TUTTI_ASSIGN_OR_RETURN(room.left, runner_.agree(memory_left()));
     prospect.has_limit = fits_memory(with_its_limit, room).is_ok();
     prospect.refusal = fits_memory(need, room);
   }
@@ -141,13 +141,13 @@ Result<Variant> SessionWalk::make_ready(const Case& one, std::uint32_t number) {
   if (measuring_) TUTTI_RETURN_IF_ERROR(measuring_->has_start(one.backend));
   Variant::Request request = systems_.request_for(backend, one);
   request.number = number;
-  return Variant::create(host_, request);
+  return Variant::create(runner_, request);
 }
 
 Result<std::vector<Row>> SessionWalk::check(std::vector<Variant>& variants) {
   std::vector<Row> rows;
   for (Variant& variant : variants) {
-    TUTTI_ASSIGN_OR_RETURN(Row row, check_case(host_, variant));
+    TUTTI_ASSIGN_OR_RETURN(Row row, check_case(runner_, variant));
     set_conditions_of_ranks(row, spec_.conditions);
     rows.push_back(std::move(row));
   }
@@ -181,7 +181,7 @@ Result<ReplaySystem> SessionWalk::system_for_replay(std::size_t place, const Rep
   for (const std::size_t first : calls.first) {
     Case one = spec_.cells[first][place];
     const std::uint32_t number = first_number_of(spec_, first) + static_cast<std::uint32_t>(place);
-    host_.set_case(number);
+    runner_.set_case(number);
     one.algorithm = systems_.named(one.backend).algorithm_of(one);
     Result<Variant> variant = make_ready(one, number);
     if (!variant.is_ok()) {
@@ -201,7 +201,7 @@ Result<Reason> SessionWalk::lacks_memory_for(const Replayed& calls) {
   if (need.sum() < kLeastNeedChecked) return Reason();
   MemoryRoom room;
   if (spec_.ranks_as->is_process) room.heap_bytes = spec_.heap_bytes;
-  TUTTI_ASSIGN_OR_RETURN(room.left, host_.agree(memory_left()));
+  TUTTI_ASSIGN_OR_RETURN(room.left, runner_.agree(memory_left()));
   return Reason::of(fits_memory(need, room));
 }
 
@@ -217,7 +217,7 @@ Status SessionWalk::replay_trace(const MeasureTask& task) {
     refusals.push_back(lacks);
     if (lacks.is_any()) continue;
     Result<ReplaySystem> system = system_for_replay(place, calls);
-    TUTTI_ASSIGN_OR_RETURN(refusals.back(), host_.first_reason(system.status()));
+    TUTTI_ASSIGN_OR_RETURN(refusals.back(), runner_.first_reason(system.status()));
     if (!refusals.back().is_any()) ready.push_back(std::move(system).value());
   }
   const std::int64_t time_ns = kEachSystem.count() * static_cast<std::int64_t>(ready.size());
@@ -227,7 +227,7 @@ Status SessionWalk::replay_trace(const MeasureTask& task) {
                               .end_ns = task.end_ns > 0 ? task.end_ns : monotonic_ns() + time_ns};
   std::vector<std::vector<ReplayedPart>> parts;
   if (!ready.empty()) {
-    TUTTI_ASSIGN_OR_RETURN(parts, replay(host_, ready, options));
+    TUTTI_ASSIGN_OR_RETURN(parts, replay(runner_, ready, options));
   }
   for (std::size_t step = 0; step < calls.steps.size(); ++step) {
     std::string text;
@@ -250,14 +250,14 @@ Status SessionWalk::try_faults(const FaultsTask& task, const Case& one) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Fault> faults, parse_faults(task.faults));
   const Sight sight;
   const bool is_on_gpu = has_gpu_memory(spec_, topology_);
-  const MemorySource on_host = [this](const Case& which, std::size_t index) {
+  const MemorySource on_runner = [this](const Case& which, std::size_t index) {
     return systems_.own().allocator(which, index);
   };
-  const TrialPlace place{.host = host_,
+  const TrialPlace place{.runner = runner_,
                          .own = systems_.own(),
                          .injector = *injector_,
                          .sight = sight,
-                         .memory = is_on_gpu ? systems_.memory() : on_host,
+                         .memory = is_on_gpu ? systems_.memory() : on_runner,
                          .is_on_gpu = is_on_gpu,
                          .takes_elements = topology_.on_devices()};
   for (const Fault fault : faults) {
@@ -268,7 +268,7 @@ Status SessionWalk::try_faults(const FaultsTask& task, const Case& one) {
 }
 
 Status SessionWalk::report_clocks() {
-  const Host::Clocks& clocks = host_.clocks();
+  const Runner::Clocks& clocks = runner_.clocks();
   return report(
       "facts",
       nlohmann::json{

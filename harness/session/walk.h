@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SessionWalk: one host's walk through the cells of a session that measures, checks, or puts the verifier on trial.
+// SessionWalk: one runner's walk through the cells of a session that measures, checks, or puts the verifier on trial.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class SessionWalk {
   /// What the walk works with, all of which outlives it; `cores`: see cores_together.
   struct Place {
     const Topology& topology;
-    Host& host;
+    Runner& runner;
     Domain& domain;
     const Send& send;
     int cores;
@@ -29,19 +29,19 @@ class SessionWalk {
   };
   SessionWalk(const SessionSpec& spec, const Place& place);
 
-  /// From opening the systems to closing them. All hosts call it. Errors: those after which the job is over.
+  /// From opening the systems to closing them. All runners call it. Errors: those after which the job is over.
   Status run();
 
  private:
   Status report(std::string_view type, std::string_view text) {
-    return host_.index() == 0 ? send_(type, text) : Status();
+    return runner_.index() == 0 ? send_(type, text) : Status();
   }
   Status open();
   /// Reports the rows of a cell, or what became of its faults.
   Status run_cell(std::size_t index);
-  /// A case that some host cannot run is a row with the reason, on no host run, and the walk goes on.
+  /// A case that some runner cannot run is a row with the reason, on no runner run, and the walk goes on.
   Result<std::vector<Row>> rows_of(std::size_t index);
-  /// What a cell needs, against what is there: the same on all hosts. Cells that need little are not held against it.
+  /// What a cell needs, against what is there: the same on all runners. Cells that need little are not held against it.
   struct Prospect {
     Status refusal = {};    ///< why no case of the cell can be begun
     bool has_limit = true;  ///< there is memory for the cell's limit too
@@ -59,7 +59,7 @@ class SessionWalk {
     std::vector<std::size_t> first;   ///< of each variant: its first call
   };
   [[nodiscard]] Replayed calls_of_trace(const MeasureTask& task) const;
-  /// Whether there is memory for all buffers of all systems at once: no reason. Errors: those of the host.
+  /// Whether there is memory for all buffers of all systems at once: no reason. Errors: those of the runner.
   [[nodiscard]] Result<Reason> lacks_memory_for(const Replayed& calls);
   /// The system that has this place in each cell.
   [[nodiscard]] Result<ReplaySystem> system_for_replay(std::size_t place, const Replayed& calls);
@@ -70,7 +70,7 @@ class SessionWalk {
 
   const SessionSpec& spec_;
   const Topology& topology_;
-  Host& host_;
+  Runner& runner_;
   const Send& send_;
   CommunicatorOptions options_;
   Systems systems_;

@@ -8,8 +8,8 @@
 namespace tutti::harness::soak {
 namespace {
 
-constexpr std::size_t kAtOnce = Host::kMostBytes / sizeof(BarrierTimes);
-/// Of a barrier that nobody was in, or nobody of this host.
+constexpr std::size_t kAtOnce = Runner::kMostBytes / sizeof(BarrierTimes);
+/// Of a barrier that nobody was in, or nobody of this runner.
 constexpr BarrierTimes kNobody{.first_leave_ns = std::numeric_limits<std::int64_t>::max(), .last_enter_ns = 0};
 
 void merge(BarrierTimes& all, const BarrierTimes& more) {
@@ -36,13 +36,13 @@ void EpochBarriers::add(std::int64_t index, int world_rank, const BarrierTimes& 
   merge(times_[at * kColours + colour], times);
 }
 
-Result<EpochBarriers::Verdict> EpochBarriers::judge(Host& host) {
+Result<EpochBarriers::Verdict> EpochBarriers::judge(Runner& runner) {
   Verdict verdict;
   for (std::size_t first = 0; first < times_.size(); first += kAtOnce) {
     std::array<BarrierTimes, kAtOnce> mine{};
     const std::size_t count = std::min(kAtOnce, times_.size() - first);
     std::copy_n(times_.begin() + static_cast<std::ptrdiff_t>(first), count, mine.begin());
-    TUTTI_ASSIGN_OR_RETURN(const auto all, host.exchange(mine));
+    TUTTI_ASSIGN_OR_RETURN(const auto all, runner.exchange(mine));
     for (std::size_t i = 0; i < count; ++i) {
       BarrierTimes times = kNobody;
       for (const auto& each : all) merge(times, each[i]);

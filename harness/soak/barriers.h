@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 #include "harness/soak/mix.h"
 #include "harness/verify/check.h"
 
@@ -25,14 +25,14 @@ class EpochBarriers {
     std::int64_t wrong = 0;
     std::string first_wrong;
   };
-  /// By what all hosts have added. All hosts call it once. Errors: those of exchange.
-  [[nodiscard]] Result<Verdict> judge(Host& host);
+  /// By what all runners have added. All runners call it once. Errors: those of exchange.
+  [[nodiscard]] Result<Verdict> judge(Runner& runner);
 
  private:
   static constexpr std::size_t kColours = 2;
   std::vector<std::int64_t> indices_;  // of the operations that are barriers, rising
   std::vector<bool> is_split_;         // [barrier]
-  std::vector<BarrierTimes> times_;    // [barrier][colour], of this host's ranks
+  std::vector<BarrierTimes> times_;    // [barrier][colour], of this runner's ranks
 };
 
 }  // namespace tutti::harness::soak

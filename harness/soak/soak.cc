@@ -22,7 +22,7 @@ constexpr unsigned kBlockingWaits = 8;  // of the turns that look at a handle, o
 constexpr std::int64_t kMostPauseUs = 2000;
 constexpr std::int64_t kBetweenProgressNs = 200'000'000;
 
-/// What one host tells the others at the end.
+/// What one runner tells the others at the end.
 struct Report {
   std::int64_t verified = 0;
   std::int64_t wrong = 0;
@@ -55,7 +55,7 @@ class Seat {
   /// Posts the formation of `communicator`; then true once it is there.
   Status form(int communicator);
   [[nodiscard]] Result<bool> is_formed(int communicator);
-  /// One thing to do; false when the epoch is done. `may_block`: where no other rank of this host waits for its turn.
+  /// One thing to do; false when the epoch is done. `may_block`: where no other rank of this runner waits for its turn.
   [[nodiscard]] Result<bool> turn(bool may_block, std::chrono::nanoseconds timeout);
   /// As turn, but it looks at every handle before it says that nothing can be done: what an order must know.
   [[nodiscard]] Result<bool> turn_in_order(Order& order);
@@ -207,13 +207,13 @@ Status Seat::check(std::chrono::nanoseconds timeout) const {
                flights_.front()->report());
 }
 
-/// Calls `turn` for every seat until it says true, in turn or in the host's order.
+/// Calls `turn` for every seat until it says true, in turn or in the runner's order.
 template <class TakeTurn>
-Status drive(Host& host, std::vector<std::unique_ptr<Seat>>& seats, TakeTurn turn) {
-  if (host.order() != nullptr) {
-    return host.order()->drive({.step = [&](std::size_t index) { return turn(*seats[index]); },
-                                .position = [&](std::size_t index) { return seats[index]->position(); },
-                                .look_around = [&] { return host.check_abort(); }});
+Status drive(Runner& runner, std::vector<std::unique_ptr<Seat>>& seats, TakeTurn turn) {
+  if (runner.order() != nullptr) {
+    return runner.order()->drive({.step = [&](std::size_t index) { return turn(*seats[index]); },
+                                  .position = [&](std::size_t index) { return seats[index]->position(); },
+                                  .look_around = [&] { return runner.check_abort(); }});
   }
   std::vector<bool> is_done(seats.size());
   const auto look = [&]() -> Result<Turn> {
@@ -224,19 +224,19 @@ Status drive(Host& host, std::vector<std::unique_ptr<Seat>>& seats, TakeTurn tur
     return std::ranges::find(is_done, false) == is_done.end() ? Turn::done : Turn::idle;
   };
   // A little before the launcher, which knows the rank but not the operation.
-  return host.poll(look, [&] {
-    for (const auto& seat : seats) TUTTI_RETURN_IF_ERROR(seat->check(host.timeout() * 9 / 10));
+  return runner.poll(look, [&] {
+    for (const auto& seat : seats) TUTTI_RETURN_IF_ERROR(seat->check(runner.timeout() * 9 / 10));
     return Status();
   });
 }
 
-/// Tells how far host 0 is.
+/// Tells how far runner 0 is.
 class Teller {
  public:
   explicit Teller(const SoakPlace& place) : place_(place) {}
 
   Status tell(const std::vector<std::unique_ptr<Seat>>& seats) {
-    if (place_.host.index() != 0 || !place_.on_progress || monotonic_ns() < next_ns_) return {};
+    if (place_.runner.index() != 0 || !place_.on_progress || monotonic_ns() < next_ns_) return {};
     next_ns_ = monotonic_ns() + kBetweenProgressNs;
     SoakProgress progress{.posted = seats.front()->posted()};
     for (const auto& seat : seats) {
@@ -252,46 +252,46 @@ class Teller {
   std::int64_t next_ns_ = monotonic_ns() + kBetweenProgressNs;
 };
 
-/// All that ranks did in the epoch; `of_all` gets what only all hosts together can tell.
+/// All that ranks did in the epoch; `of_all` gets what only all runners together can tell.
 Status run_epoch(const SoakSpec& spec, const SoakPlace& place, std::vector<std::unique_ptr<Seat>>& seats, int epoch,
                  Report& of_all) {
-  Host& host = place.host;
+  Runner& runner = place.runner;
   Teller teller(place);
   EpochBarriers barriers(Mix(spec.seed, spec.ranks, spec.operations), epoch);
   for (const auto& seat : seats) seat->begin_epoch(epoch, barriers);
   for (int group = 1; group < kSoakCommunicators; ++group) {
-    host.announce(Activity::operation);
+    runner.announce(Activity::operation);
     for (const auto& seat : seats) TUTTI_RETURN_IF_ERROR(seat->form(group));
-    TUTTI_RETURN_IF_ERROR(drive(host, seats, [&](Seat& seat) { return seat.is_formed(group); }));
-    host.settle();
+    TUTTI_RETURN_IF_ERROR(drive(runner, seats, [&](Seat& seat) { return seat.is_formed(group); }));
+    runner.settle();
   }
   std::int64_t verified = -1;
   const bool may_block = seats.size() == 1;
   const auto turn = [&](Seat& seat) -> Result<bool> {
-    TUTTI_ASSIGN_OR_RETURN(const bool goes_on, host.order() != nullptr ? seat.turn_in_order(*host.order())
-                                                                       : seat.turn(may_block, spec.timeout));
+    TUTTI_ASSIGN_OR_RETURN(const bool goes_on, runner.order() != nullptr ? seat.turn_in_order(*runner.order())
+                                                                         : seat.turn(may_block, spec.timeout));
     // The launcher's deadline is that of one operation.
     if (seat.report.verified != verified) {
-      host.announce(Activity::operation);
+      runner.announce(Activity::operation);
       TUTTI_RETURN_IF_ERROR(teller.tell(seats));
     }
     verified = seat.report.verified;
     return !goes_on;
   };
-  TUTTI_RETURN_IF_ERROR(drive(host, seats, turn));
-  host.settle();
+  TUTTI_RETURN_IF_ERROR(drive(runner, seats, turn));
+  runner.settle();
   for (const auto& seat : seats) TUTTI_RETURN_IF_ERROR(seat->end_epoch());
-  TUTTI_ASSIGN_OR_RETURN(const EpochBarriers::Verdict verdict, barriers.judge(host));
-  if (host.index() != 0) return {};
+  TUTTI_ASSIGN_OR_RETURN(const EpochBarriers::Verdict verdict, barriers.judge(runner));
+  if (runner.index() != 0) return {};
   of_all.barriers += verdict.judged;
   if (verdict.wrong > 0) of_all.note(verdict.wrong, verdict.first_wrong);
   return {};
 }
 
-/// The counts of all hosts, added up.
-Result<Reasons> add_up(Host& host, const Reasons& mine) {
+/// The counts of all runners, added up.
+Result<Reasons> add_up(Runner& runner, const Reasons& mine) {
   struct Counted {
-    std::int64_t count = 0;  ///< 0: this host has no more
+    std::int64_t count = 0;  ///< 0: this runner has no more
     std::array<char, 512> reason{};
   };
   Reasons sum;
@@ -303,7 +303,7 @@ Result<Reasons> add_up(Host& host, const Reasons& mine) {
       next->first.copy(one.reason.data(), one.reason.size() - 1);
       ++next;
     }
-    TUTTI_ASSIGN_OR_RETURN(const std::vector<Counted> all, host.exchange(one));
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<Counted> all, runner.exchange(one));
     is_done = true;
     for (const Counted& each : all) {
       if (each.count == 0) continue;
@@ -314,11 +314,11 @@ Result<Reasons> add_up(Host& host, const Reasons& mine) {
   return sum;
 }
 
-/// What all hosts found, the first wrong operation first.
-Result<SoakResult> conclude(Host& host, const Report& mine, const Reasons& not_run) {
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Report> all, host.exchange(mine));
+/// What all runners found, the first wrong operation first.
+Result<SoakResult> conclude(Runner& runner, const Report& mine, const Reasons& not_run) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Report> all, runner.exchange(mine));
   SoakResult result;
-  TUTTI_ASSIGN_OR_RETURN(result.not_run, add_up(host, not_run));
+  TUTTI_ASSIGN_OR_RETURN(result.not_run, add_up(runner, not_run));
   result.first_wrong = first_reason(all, &Report::first_wrong).text();
   for (const Report& report : all) {
     result.verified += report.verified;
@@ -376,23 +376,23 @@ Result<SoakResult> soak_from_json(std::string_view text) {
 
 Result<SoakResult> run_soak(const SoakSpec& spec, const SoakPlace& place) {
   const Mix mix(spec.seed, spec.ranks, spec.operations);
-  Host& host = place.host;
+  Runner& runner = place.runner;
   const bool is_own_process = spec.ranks_as->is_process;
   // Threads share their process: only between two exchanges, in which all stand still, is a count one's own.
   struct Nothing {};
-  const bool counts = is_own_process || host.index() == 0;
+  const bool counts = is_own_process || runner.index() == 0;
   std::int64_t descriptors_before = 0;
   const auto count_before = [&]() -> Status {
-    TUTTI_RETURN_IF_ERROR(host.exchange(Nothing()).status());
+    TUTTI_RETURN_IF_ERROR(runner.exchange(Nothing()).status());
     descriptors_before = counts ? count_descriptors() : 0;
-    return host.exchange(Nothing()).status();
+    return runner.exchange(Nothing()).status();
   };
   TUTTI_RETURN_IF_ERROR(count_before());
   Report mine;
   Reasons not_run;
   {
     std::vector<std::unique_ptr<Seat>> seats;
-    for (const int rank : host.ranks()) {
+    for (const int rank : runner.ranks()) {
       TUTTI_ASSIGN_OR_RETURN(auto world, place.world(rank));
       seats.push_back(std::make_unique<Seat>(std::move(world), mix, spec.seed));
     }
@@ -407,15 +407,15 @@ Result<SoakResult> run_soak(const SoakSpec& spec, const SoakPlace& place) {
       for (const auto& [reason, count] : seat->not_run) not_run[reason] += count;
     }
   }
-  TUTTI_RETURN_IF_ERROR(host.exchange(Nothing()).status());
+  TUTTI_RETURN_IF_ERROR(runner.exchange(Nothing()).status());
   if (counts) {
     mine.descriptors = count_descriptors() - descriptors_before;
     mine.mappings = count_mappings("tutti-group");
   }
-  TUTTI_ASSIGN_OR_RETURN(SoakResult result, conclude(host, mine, not_run));
-  if (host.order() != nullptr) {
-    result.steps = host.order()->steps();
-    result.trace = host.order()->trace();
+  TUTTI_ASSIGN_OR_RETURN(SoakResult result, conclude(runner, mine, not_run));
+  if (runner.order() != nullptr) {
+    result.steps = runner.order()->steps();
+    result.trace = runner.order()->trace();
   }
   return result;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A soak. A host drives its ranks through a mix of operations, up to 32 in flight on each. It completes them in any
+// A soak. A runner drives its ranks through a mix of operations, up to 32 in flight on each. It completes them in any
 // order and verifies every one, barriers by when all ranks entered and left them. Each rank draws its own depth, pauses
 // and order; what is called is the mix's.
 #pragma once
@@ -14,7 +14,7 @@
 
 #include "harness/backends/group.h"
 #include "harness/cases/ranks_as.h"
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 
 namespace tutti::harness::soak {
 
@@ -38,10 +38,10 @@ struct SoakResult {
 [[nodiscard]] std::string to_json(const SoakResult& result);
 [[nodiscard]] Result<SoakResult> soak_from_json(std::string_view text);
 
-/// How far host 0 is, as the message `soaked` tells it now and then.
+/// How far runner 0 is, as the message `soaked` tells it now and then.
 struct SoakProgress {
   std::int64_t posted = 0;    ///< operations of the mix
-  std::int64_t verified = 0;  ///< on host 0's ranks
+  std::int64_t verified = 0;  ///< on runner 0's ranks
   std::int64_t wrong = 0;     ///< of these
 };
 [[nodiscard]] std::string to_json(const SoakProgress& progress);
@@ -57,13 +57,13 @@ struct SoakSpec {
 };
 
 struct SoakPlace {
-  Host& host;
+  Runner& runner;
   /// Makes a rank's seat in the world of the system under test.
   std::function<Result<std::unique_ptr<Group>>(int rank)> world;
-  /// Of host 0, some times in a second.
+  /// Of runner 0, some times in a second.
   std::function<Status(const SoakProgress& progress)> on_progress = {};
 };
-/// Host 0's is the result of all hosts. Errors: those of operations and of the host; the job is then over.
+/// Runner 0's is the result of all runners. Errors: those of operations and of the runner; the job is then over.
 [[nodiscard]] Result<SoakResult> run_soak(const SoakSpec& spec, const SoakPlace& place);
 
 }  // namespace tutti::harness::soak

@@ -107,7 +107,7 @@ std::string left_behind(const Traces& before, const Traces& after) {
   for (const std::string& file : after.files) {
     const std::string path = std::string(kFiles) + file;
     if (before.files.contains(file) || !is_forgotten(path)) continue;
-    left.push_back(fmt::format("{}, which nobody has open", path));
+    left.push_back(fmt::format("{}, which no process has open", path));
   }
   return fmt::format("{}", fmt::join(left, "; "));
 }

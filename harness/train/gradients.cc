@@ -76,8 +76,8 @@ std::vector<Piece> pieces_of(Way way, std::size_t bucket_bytes) {
   return pieces;
 }
 
-Averager::Averager(Group& group, const Host& host, Plan plan, std::span<float> gradients)
-    : group_(group), host_(host), plan_(std::move(plan)), gradients_(gradients), over_ns_(monotonic_ns()) {
+Averager::Averager(Group& group, const Runner& runner, Plan plan, std::span<float> gradients)
+    : group_(group), runner_(runner), plan_(std::move(plan)), gradients_(gradients), over_ns_(monotonic_ns()) {
   for (const Piece& piece : plan_.pieces) {
     operations_.push_back({.problem = {.collective = Collective::all_reduce, .ranks = group.ranks()},
                            .dtype = Dtype::f32,
@@ -111,7 +111,7 @@ void Averager::begin_step(std::size_t step) {
   pending_.clear();
 }
 
-Status Averager::wait(Pending& pending) const { return pending.wait(host_.timeout() + host_.grace()); }
+Status Averager::wait(Pending& pending) const { return pending.wait(runner_.timeout() + runner_.grace()); }
 
 Status Averager::post(std::size_t piece) {
   note(to_string(Collective::all_reduce), plan_.pieces[piece].count);

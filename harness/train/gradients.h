@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "harness/backends/group.h"
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 #include "impl/algorithms/algorithm.h"
 
 namespace tutti::harness::train {
@@ -59,7 +59,7 @@ class Averager {
     Buffers buffers = Buffers::private_;
   };
   /// `gradients[kParameters]` are in the group's memory of that kind. All outlive the averager.
-  Averager(Group& group, const Host& host, Plan plan, std::span<float> gradients);
+  Averager(Group& group, const Runner& runner, Plan plan, std::span<float> gradients);
 
   /// Errors: unavailable where the system has no such call.
   [[nodiscard]] Status supports() const;
@@ -86,7 +86,7 @@ class Averager {
   void note_end();
 
   Group& group_;
-  const Host& host_;
+  const Runner& runner_;
   Plan plan_;
   std::span<float> gradients_;
   std::vector<Operation> operations_;  // [piece]

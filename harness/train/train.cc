@@ -35,7 +35,7 @@ struct StepTold {
   std::uint64_t hash = 0;        ///< of the sums
   double loss = 0;
 };
-constexpr std::size_t kToldAtOnce = Host::kMostBytes / sizeof(StepTold);
+constexpr std::size_t kToldAtOnce = Runner::kMostBytes / sizeof(StepTold);
 
 /// What a rank found in the steps that it computed again.
 struct Found {
@@ -101,7 +101,7 @@ class Trainee {
         serial_(sets.learned, shares_, place.world.ranks()) {}
 
   Status prepare(const Run& run, std::size_t number, std::size_t of);
-  /// Host 0 reports the row.
+  /// Runner 0 reports the row.
   Status run();
 
  private:
@@ -160,11 +160,11 @@ Status Trainee::prepare(const Run& run, std::size_t number, std::size_t of) {
                                                          .guard_bytes = 256,
                                                          .allocator = place_.world.memory(spec_.buffers)}));
   averager_.emplace(
-      place_.world, place_.host,
+      place_.world, place_.runner,
       Averager::Plan{.way = run.way, .pieces = pieces, .algorithms = algorithms, .buffers = spec_.buffers},
       gradients());
   calls_.clear();
-  if (spec_.is_traced && place_.host.index() == 0) averager_->trace_into(calls_);
+  if (spec_.is_traced && place_.runner.index() == 0) averager_->trace_into(calls_);
   model_ = {.parameters = first_parameters(spec_.seed), .velocity = std::vector<float>(kParameters)};
   window_model_ = model_;
   window_begin_ = 0;
@@ -175,8 +175,8 @@ Status Trainee::prepare(const Run& run, std::size_t number, std::size_t of) {
 }
 
 Status Trainee::train_step(std::size_t step) {
-  Host& host = place_.host;
-  host.announce(Activity::operation);
+  Runner& runner = place_.runner;
+  runner.announce(Activity::operation);
   averager_->begin_step(step);
   const BackwardHooks hooks{.on_filled = [&](std::size_t count) { return averager_->on_filled(count); },
                             .on_pause = [&] { return averager_->on_pause(); }};
@@ -189,7 +189,7 @@ Status Trainee::train_step(std::size_t step) {
   const std::int64_t added = monotonic_ns();
   model_.take_step(gradients(), place_.world.ranks(), spec_.rate, spec_.momentum);
   const std::int64_t end = monotonic_ns();
-  host.settle();
+  runner.settle();
   window_sums_.emplace_back(gradients().begin(), gradients().end());
   window_.push_back({.whole_ns = end - begin,
                      .backward_ns = backward - begin,
@@ -205,7 +205,7 @@ Status Trainee::hear_of_window() {
     std::array<StepTold, kToldAtOnce> mine{};
     const std::size_t count = std::min(kToldAtOnce, window_.size() - first);
     std::copy_n(window_.begin() + static_cast<std::ptrdiff_t>(first), count, mine.begin());
-    TUTTI_ASSIGN_OR_RETURN(const auto told, place_.host.exchange(mine));
+    TUTTI_ASSIGN_OR_RETURN(const auto told, place_.runner.exchange(mine));
     for (std::size_t i = 0; i < count; ++i) {
       std::vector<StepTold>& of_step = all_.emplace_back();
       for (const auto& of_rank : told) of_step.push_back(of_rank[i]);
@@ -229,7 +229,7 @@ Status Trainee::judge_window(std::size_t end) {
     const auto other = std::ranges::find_if(told, [&](const StepTold& one) { return one.hash != told[0].hash; });
     if (other != told.end()) {
       // From here on the ranks learn different networks: no serial run is like theirs.
-      if (place_.host.index() == 0) {
+      if (place_.runner.index() == 0) {
         note(step, fmt::format("rank {} has another sum than rank 0: the ranks train different networks",
                                other - told.begin()));
       }
@@ -251,7 +251,7 @@ Status Trainee::judge_window(std::size_t end) {
     note(end - 1, damage->text(memory_->payload().size()));
     memory_->restore_guards();
   }
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Found> all, place_.host.exchange(found));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Found> all, place_.runner.exchange(found));
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   for (const Found& one : all) {
     if (one.wrong > 0 && row_.wrong == 0 && one.first_wrong < first) {
@@ -276,14 +276,14 @@ Status Trainee::measure_alone() {
   std::vector<double> samples;
   for (int i = 0; i < kMostAlone; ++i) {
     std::ranges::fill(gradients(), 0.0F);
-    TUTTI_RETURN_IF_ERROR(place_.host.exchange(i).status());
-    place_.host.announce(Activity::operation);
+    TUTTI_RETURN_IF_ERROR(place_.runner.exchange(i).status());
+    place_.runner.announce(Activity::operation);
     averager_->begin_step(steps());
     const std::int64_t begin = monotonic_ns();
     TUTTI_RETURN_IF_ERROR(averager_->finish());
     const std::int64_t took = monotonic_ns() - begin;
-    place_.host.settle();
-    TUTTI_ASSIGN_OR_RETURN(const auto all, place_.host.exchange(took));
+    place_.runner.settle();
+    TUTTI_ASSIGN_OR_RETURN(const auto all, place_.runner.exchange(took));
     samples.push_back(static_cast<double>(std::ranges::min(all)) * kUs);
   }
   row_.alone_us = median_of(samples);
@@ -291,7 +291,7 @@ Status Trainee::measure_alone() {
 }
 
 Status Trainee::tell(std::size_t step, double loss) {
-  if (place_.host.index() != 0 || monotonic_ns() < told_ns_) return {};
+  if (place_.runner.index() != 0 || monotonic_ns() < told_ns_) return {};
   told_ns_ = monotonic_ns() + kBetweenToldNs;
   progress_.step = static_cast<std::int64_t>(step);
   progress_.loss = loss;
@@ -369,10 +369,10 @@ Status Trainee::tell_trace() {
 
 Status Trainee::run() {
   Status refusal = averager_->supports();
-  TUTTI_ASSIGN_OR_RETURN(const Reason reason, place_.host.first_reason(refusal));
+  TUTTI_ASSIGN_OR_RETURN(const Reason reason, place_.runner.first_reason(refusal));
   if (reason.is_any()) {
     row_.skipped = reason.text();
-    return place_.host.index() == 0 ? place_.on_row(row_) : Status();
+    return place_.runner.index() == 0 ? place_.on_row(row_) : Status();
   }
   for (std::size_t step = 0; step < steps(); ++step) {
     TUTTI_RETURN_IF_ERROR(train_step(step));
@@ -380,7 +380,7 @@ Status Trainee::run() {
   }
   averager_->trace_nothing();
   TUTTI_RETURN_IF_ERROR(measure_alone());
-  return place_.host.index() == 0 ? conclude() : Status();
+  return place_.runner.index() == 0 ? conclude() : Status();
 }
 
 template <class Value>
@@ -396,12 +396,12 @@ void read_value(const nlohmann::json& json, std::vector<double>& values) {
 }
 
 /// That all ranks have the same images. Errors: mismatch.
-Status agree_on_images(const DigitSets& sets, Host& host) {
+Status agree_on_images(const DigitSets& sets, Runner& runner) {
   std::uint64_t mine = sets.learned.count();
   for (const auto* const bytes : {&sets.learned.pixels, &sets.learned.labels}) {
     for (const std::uint8_t byte : *bytes) mine = mine * 31 + byte;
   }
-  TUTTI_ASSIGN_OR_RETURN(const auto all, host.exchange(mine));
+  TUTTI_ASSIGN_OR_RETURN(const auto all, runner.exchange(mine));
   const auto other = std::ranges::find_if(all, [&](std::uint64_t one) { return one != all.front(); });
   if (other == all.end()) return {};
   return error(Code::mismatch, "rank {} has other images than rank 0: has a file changed just now?",
@@ -411,7 +411,7 @@ Status agree_on_images(const DigitSets& sets, Host& host) {
 }  // namespace
 
 Status run_training(const TrainSpec& spec, const DigitSets& sets, const TrainPlace& place) {
-  TUTTI_RETURN_IF_ERROR(agree_on_images(sets, place.host));
+  TUTTI_RETURN_IF_ERROR(agree_on_images(sets, place.runner));
   const Shares shares(
       {.images = sets.learned.count(), .ranks = place.world.ranks(), .batch = spec.batch, .seed = spec.seed});
   Trainee trainee(spec, sets, place, shares);

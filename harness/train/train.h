@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "harness/backends/group.h"
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 #include "harness/train/gradients.h"
 #include "harness/train/idx.h"
 
@@ -98,7 +98,7 @@ constexpr void visit_fields(std::type_identity<TrainRow>, Visit visit) {
 [[nodiscard]] std::string to_json(const TrainRow& row);
 [[nodiscard]] Result<TrainRow> train_row_from_json(std::string_view text);
 
-/// How far host 0 is, as the message `training` tells it now and then.
+/// How far runner 0 is, as the message `training` tells it now and then.
 struct TrainProgress {
   std::int64_t run = 0;  ///< of `runs`
   std::int64_t runs = 0;
@@ -109,16 +109,16 @@ struct TrainProgress {
 [[nodiscard]] std::string to_json(const TrainProgress& progress);
 [[nodiscard]] Result<TrainProgress> train_progress_from_json(std::string_view text);
 
-/// The functions are called on host 0 only.
+/// The functions are called on runner 0 only.
 struct TrainPlace {
-  Host& host;
+  Runner& runner;
   Group& world;
   std::function<Status(const TrainRow&)> on_row;
   std::function<Status(const TrainProgress&)> on_progress;
   std::function<Status(std::string_view lines)> on_trace = {};  ///< lines of a trace (README.md)
 };
 
-/// One rank's part. Errors: those of the system, the host and the functions; mismatch where ranks have other images.
+/// One rank's part. Errors: those of the system, the runner and the functions; mismatch where ranks have other images.
 Status run_training(const TrainSpec& spec, const DigitSets& sets, const TrainPlace& place);
 
 }  // namespace tutti::harness::train

@@ -138,7 +138,7 @@ bool Contents<Lane>::reduce(int rank, const PlanOp& op, std::int64_t done, std::
       const std::int64_t begin = from.begin + done;
       const Interval missing{
           .memory = from.memory, .begin = begin, .end = from.runs->gap_end(begin, from.begin + op.bytes)};
-      findings_.add(rank, op.step, "reads {}, which nobody has written",
+      findings_.add(rank, op.step, "reads {}, which no rank has written",
                     from.owner < 0 ? fmt::format("bytes [{}, {}) of a slice", missing.begin, missing.end)
                                    : fmt::format("{} of rank {}", Layout::describe(missing), from.owner));
       return false;

@@ -106,24 +106,24 @@ Schedule broken_schedule(const Fault& fault) {
 }
 
 using Rows = std::vector<Row>;
-using HostWork = std::function<Result<Rows>(Host&, OwnBackend&)>;
+using RunnerWork = std::function<Result<Rows>(Runner&, OwnBackend&)>;
 
-/// Runs `work` on one host per rank, each a thread with a backend that knows the broken schedule by its name; host 0's
-/// rows.
-Rows on_hosts(const Fault& fault, const HostWork& work) {
+/// Runs `work` on one host per rank, each a thread with a backend that knows the broken schedule by its name; runner
+/// 0's rows.
+Rows on_runners(const Fault& fault, const RunnerWork& work) {
   const BoardMemory memory(kRanks);
   const Board board = memory.board();
   const auto domain = local::open_domain(local::shape_for(kRanks));
   EXPECT_TRUE(domain.is_ok());
   Rows rows;
   const auto run = [&](int rank) -> Status {
-    Host host(board, host_options(rank, kRanks));
+    Runner runner(board, runner_options(rank, kRanks));
     TUTTI_ASSIGN_OR_RETURN(
         auto backend, OwnBackend::create(*domain.value(), {rank}, {.waiting = Waiting::yield, .prove_plans = false}));
     backend->set_substitute([&](const Case& one, const Problem& /*problem*/) {
       return one.algorithm == fault.name ? std::optional(broken_schedule(fault)) : std::nullopt;
     });
-    TUTTI_ASSIGN_OR_RETURN(Rows mine, work(host, *backend));
+    TUTTI_ASSIGN_OR_RETURN(Rows mine, work(runner, *backend));
     if (rank == 0) rows = std::move(mine);
     return {};
   };
@@ -161,11 +161,11 @@ class Broken : public testing::TestWithParam<Fault> {
 };
 
 TEST_P(Broken, IsWrongInACheckAndTheRealOneIsOk) {
-  const Rows rows = on_hosts(GetParam(), [&](Host& host, OwnBackend& backend) -> Result<Rows> {
+  const Rows rows = on_runners(GetParam(), [&](Runner& runner, OwnBackend& backend) -> Result<Rows> {
     Rows mine;
     for (const Case& one : {broken_, real_}) {
-      TUTTI_ASSIGN_OR_RETURN(Variant variant, Variant::create(host, request_for(backend, one)));
-      TUTTI_ASSIGN_OR_RETURN(Row row, check_case(host, variant));
+      TUTTI_ASSIGN_OR_RETURN(Variant variant, Variant::create(runner, request_for(backend, one)));
+      TUTTI_ASSIGN_OR_RETURN(Row row, check_case(runner, variant));
       mine.push_back(std::move(row));
     }
     return mine;
@@ -174,13 +174,13 @@ TEST_P(Broken, IsWrongInACheckAndTheRealOneIsOk) {
 }
 
 TEST_P(Broken, IsWrongWhereItIsTimedAndTheRealOneBesideItIsOk) {
-  const Rows rows = on_hosts(GetParam(), [&](Host& host, OwnBackend& backend) -> Result<Rows> {
+  const Rows rows = on_runners(GetParam(), [&](Runner& runner, OwnBackend& backend) -> Result<Rows> {
     std::vector<Variant> variants;
     for (const Case& one : {broken_, real_}) {
-      TUTTI_ASSIGN_OR_RETURN(Variant variant, Variant::create(host, request_for(backend, one)));
+      TUTTI_ASSIGN_OR_RETURN(Variant variant, Variant::create(runner, request_for(backend, one)));
       variants.push_back(std::move(variant));
     }
-    return measure_cell(host, variants, {.most_time = std::chrono::milliseconds(50)});
+    return measure_cell(runner, variants, {.most_time = std::chrono::milliseconds(50)});
   });
   expect_wrong_and_ok(rows, GetParam().reason);
 }

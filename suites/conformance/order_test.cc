@@ -34,23 +34,23 @@ struct Outcome {
   std::uint64_t trace = 0;
 };
 
-Result<Row> check(const Setting& setting, Host& host, Order* order) {
+Result<Row> check(const Setting& setting, Runner& runner, Order* order) {
   const int ranks = setting.one.ranks;
   TUTTI_ASSIGN_OR_RETURN(const auto domain, local::open_domain(local::shape_for(ranks)));
   TUTTI_ASSIGN_OR_RETURN(
       auto backend,
-      OwnBackend::create(*domain, host.ranks(),
+      OwnBackend::create(*domain, runner.ranks(),
                          {.waiting = Waiting::yield, .timeout = std::chrono::seconds(30), .prove_plans = false},
                          {.pace = order}));
   if (setting.broken) backend->set_substitute([&](const Case&, const Problem&) { return setting.broken; });
   TUTTI_ASSIGN_OR_RETURN(
       Variant variant,
-      Variant::create(host,
+      Variant::create(runner,
                       {.backend = *backend,
                        .memory = [&](const Case& one, std::size_t index) { return backend->allocator(one, index); },
                        .instance = setting.one,
                        .seed = setting.seed.value_or(1)}));
-  return check_case(host, variant);
+  return check_case(runner, variant);
 }
 
 /// One check on ranks as tasks.
@@ -59,12 +59,12 @@ Outcome run(const Setting& setting) {
   const BoardMemory memory(ranks);
   std::optional<Order> order;
   if (setting.seed) order.emplace(*setting.seed, ranks);
-  HostOptions options{
+  RunnerOptions options{
       .job_ranks = ranks, .yields = true, .timeout = setting.timeout, .grace = {}, .order = order ? &*order : nullptr};
   options.ranks.resize(static_cast<std::size_t>(ranks));
   std::iota(options.ranks.begin(), options.ranks.end(), 0);
-  Host host(memory.board(), options);
-  Outcome outcome{.row = check(setting, host, options.order)};
+  Runner runner(memory.board(), options);
+  Outcome outcome{.row = check(setting, runner, options.order)};
   if (order) outcome = {.row = outcome.row, .steps = order->steps(), .trace = order->trace()};
   return outcome;
 }

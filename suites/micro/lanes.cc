@@ -91,19 +91,20 @@ Case case_of(int ranks, std::int64_t bytes) {
   return one;
 }
 
-/// Both ways in one cell, as one rank sees it; the rows are host 0's.
-std::vector<Row> measure_on(Host& host, Domain& domain, const Question& question, std::int64_t bytes, bool is_crowded) {
+/// Both ways in one cell, as one rank sees it; the rows are runner 0's.
+std::vector<Row> measure_on(Runner& runner, Domain& domain, const Question& question, std::int64_t bytes,
+                            bool is_crowded) {
   const CommunicatorOptions options{.waiting = is_crowded ? Waiting::yield : Waiting::spin};
-  const auto turns = OwnBackend::create(domain, host.ranks(), options).value();
-  LanePerPeer lanes(domain, host.ranks().front(), options);
+  const auto turns = OwnBackend::create(domain, runner.ranks(), options).value();
+  LanePerPeer lanes(domain, runner.ranks().front(), options);
   const auto plain = [](const Case&, std::size_t) { return plain_memory(); };
   Case one = case_of(question.ranks, bytes);
   std::vector<Variant> variants;
-  variants.push_back(Variant::create(host, {.backend = *turns, .memory = plain, .instance = one}).value());
+  variants.push_back(Variant::create(runner, {.backend = *turns, .memory = plain, .instance = one}).value());
   one.backend = lanes.name();
   one.algorithm = kNone;
-  variants.push_back(Variant::create(host, {.backend = lanes, .memory = plain, .instance = one}).value());
-  return measure_cell(host, variants, {.conditions = {.skew = question.late}}).value();
+  variants.push_back(Variant::create(runner, {.backend = lanes, .memory = plain, .instance = one}).value());
+  return measure_cell(runner, variants, {.conditions = {.skew = question.late}}).value();
 }
 
 std::vector<Row> measure(const Question& question, std::int64_t bytes) {
@@ -119,10 +120,10 @@ std::vector<Row> measure(const Question& question, std::int64_t bytes) {
   for (int rank = 0; rank < question.ranks; ++rank) {
     threads.emplace_back([&, rank] {
       (void)bind_this_thread(masks[static_cast<std::size_t>(rank)]);
-      HostOptions options = host_options(rank, question.ranks);
+      RunnerOptions options = runner_options(rank, question.ranks);
       options.yields = crowded;
-      Host host(memory.board(), options);
-      std::vector<Row> rows = measure_on(host, *domain, question, bytes, crowded);
+      Runner runner(memory.board(), options);
+      std::vector<Row> rows = measure_on(runner, *domain, question, bytes, crowded);
       if (rank == 0) result = std::move(rows);
     });
   }

@@ -52,24 +52,24 @@ class CopyTest final : public PlainBackend {
   };
 };
 
-/// Both in one cell, as one rank sees it; the row is host 0's.
-std::vector<Row> measure_on(Host& host, Domain& domain, std::int64_t bytes) {
+/// Both in one cell, as one rank sees it; the row is runner 0's.
+std::vector<Row> measure_on(Runner& runner, Domain& domain, std::int64_t bytes) {
   CopyTest copy;
-  LimitBackend limit(domain, host.ranks());
+  LimitBackend limit(domain, runner.ranks());
   Case one;
   one.collective = Collective::all_to_all;
   one.backend = copy.name();
   one.transport = "local";
-  one.ranks = host.job_ranks();
+  one.ranks = runner.job_ranks();
   one.ranks_as = RanksAs::threads;
   set_bytes(one, bytes);
   const auto plain = [](const Case&, std::size_t) { return plain_memory(); };
   std::vector<Variant> variants;
-  variants.push_back(Variant::create(host, {.backend = copy, .memory = plain, .instance = one}).value());
-  const std::int64_t trial_end_ns = host.agree(monotonic_ns() + 100'000'000).value();
+  variants.push_back(Variant::create(runner, {.backend = copy, .memory = plain, .instance = one}).value());
+  const std::int64_t trial_end_ns = runner.agree(monotonic_ns() + 100'000'000).value();
   variants.push_back(
-      *make_limit(host, limit, {.backend = limit, .memory = plain, .instance = one}, trial_end_ns).value());
-  return measure_cell(host, variants, {.limits = {"movements"}}).value();
+      *make_limit(runner, limit, {.backend = limit, .memory = plain, .instance = one}, trial_end_ns).value());
+  return measure_cell(runner, variants, {.limits = {"movements"}}).value();
 }
 
 /// The copy test's row, with its share of the limit.
@@ -82,10 +82,10 @@ Row measure(int ranks, std::int64_t bytes) {
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       (void)bind_this_thread(masks[static_cast<std::size_t>(rank)]);
-      HostOptions options = host_options(rank, ranks);
+      RunnerOptions options = runner_options(rank, ranks);
       options.yields = is_crowded(masks);
-      Host host(memory.board(), options);
-      const std::vector<Row> rows = measure_on(host, *domain, bytes);
+      Runner runner(memory.board(), options);
+      const std::vector<Row> rows = measure_on(runner, *domain, bytes);
       if (rank == 0) row = rows.front();
     });
   }

@@ -31,7 +31,8 @@ std::string blocks_text(const Settings& settings) {
          (is_on_host ? " of threads of the host" : "");
 }
 
-Result<std::unique_ptr<BlockRanks>> BlockRanks::open(harness::Host& host, Domain& domain, const Settings& settings) {
+Result<std::unique_ptr<BlockRanks>> BlockRanks::open(harness::Runner& runner, Domain& domain,
+                                                     const Settings& settings) {
   auto ranks = std::make_unique<BlockRanks>();
   harness::SessionSpec& spec = ranks->spec_;
   spec.ranks = settings.ranks_here();
@@ -47,7 +48,7 @@ Result<std::unique_ptr<BlockRanks>> BlockRanks::open(harness::Host& host, Domain
   const auto usable = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   TUTTI_ASSIGN_OR_RETURN(
       harness::OwnRanks own,
-      harness::open_own_ranks(spec, topology, host, domain, harness::communicator_options(spec, host, usable), {}));
+      harness::open_own_ranks(spec, topology, runner, domain, harness::communicator_options(spec, runner, usable), {}));
   if (has_gpus) {
     const cuda::FoundRuntime& found = cuda_runtime();
     if (found.runtime == nullptr) return error(Code::unavailable, "{}; {}", found.why, kInsteadOfGpu);

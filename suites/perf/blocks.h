@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/backends/tutti/backend.h"
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 #include "harness/session/systems.h"
 #include "harness/verify/cuda_memory.h"
 #include "suites/perf/flags.h"
@@ -28,7 +28,7 @@ Status check_blocks(const Settings& settings, int processes);
 class BlockRanks {
  public:
   /// Errors: those of open_own_ranks and of open_gpu_memory.
-  [[nodiscard]] static Result<std::unique_ptr<BlockRanks>> open(harness::Host& host, Domain& domain,
+  [[nodiscard]] static Result<std::unique_ptr<BlockRanks>> open(harness::Runner& runner, Domain& domain,
                                                                 const Settings& settings);
   [[nodiscard]] harness::OwnBackend& backend() { return *backend_; }
   [[nodiscard]] harness::MemorySource memory();

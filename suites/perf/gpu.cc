@@ -287,7 +287,7 @@ std::int64_t most_bytes_on_gpu(const Settings& settings, double needs, int devic
   return share >= 1 ? settings.max_bytes : static_cast<std::int64_t>(share * static_cast<double>(settings.max_bytes));
 }
 
-Result<std::unique_ptr<NcclRanks>> NcclRanks::open(harness::Host& host, const Options& options) {
+Result<std::unique_ptr<NcclRanks>> NcclRanks::open(harness::Runner& runner, const Options& options) {
   const std::vector<int>& devices = options.devices;
   auto ranks = std::make_unique<NcclRanks>();
   std::map<int, std::shared_ptr<const harness::DeviceVerifier>> verifiers;  // ranks of one GPU are verified together
@@ -298,15 +298,15 @@ Result<std::unique_ptr<NcclRanks>> NcclRanks::open(harness::Host& host, const Op
     memory->set_verifier(verifiers[device]);
     ranks->memory_.push_back(std::move(memory));
   }
-  host.announce(harness::Activity::operation);  // the library's own code runs from here on
+  runner.announce(harness::Activity::operation);  // the library's own code runs from here on
   TUTTI_ASSIGN_OR_RETURN(ranks->reference_, harness::ReferenceBackend::create(kNccl, backend_directories()));
   ranks->reference_->set_memory(harness::MemoryKind::cuda);
   const std::string one_host;
-  TUTTI_RETURN_IF_ERROR(harness::Meeting(host, one_host, devices).open(*ranks->reference_, options.first_rank));
+  TUTTI_RETURN_IF_ERROR(harness::Meeting(runner, one_host, devices).open(*ranks->reference_, options.first_rank));
   ranks->has_windows_ = options.registration == kWindows;
   if (ranks->has_windows_) ranks->reference_->use_windows();
-  if (options.has_groups) TUTTI_RETURN_IF_ERROR(ranks->reference_->enter_group(host.group(), options.first_rank));
-  host.settle();
+  if (options.has_groups) TUTTI_RETURN_IF_ERROR(ranks->reference_->enter_group(runner.group(), options.first_rank));
+  runner.settle();
   ranks->taken_.set_opened();
   return ranks;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/backends/reference.h"
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 #include "harness/verify/cuda_memory.h"
 #include "impl/execute/device_world.h"
 #include "suites/perf/blocks.h"
@@ -41,7 +41,7 @@ Status take_first_device(Settings& settings, int processes);
 [[nodiscard]] inline bool has_gpu_memory(const Settings& settings) {
   return settings.backend == kNccl || settings.device == harness::RunsOn::gpu;
 }
-/// The GPU of each of `ranks` ranks of this host from `first` on. Errors: unavailable: there are not so many.
+/// The GPU of each of `ranks` ranks of this runner from `first` on. Errors: unavailable: there are not so many.
 [[nodiscard]] Result<std::vector<int>> devices_of(const Settings& settings, int first, int ranks);
 /// Fills number, bus and model in.
 void describe_device(Device& device, int number);
@@ -58,17 +58,17 @@ void set_patience(const Settings& settings);
 /// one rank at -e.
 [[nodiscard]] std::int64_t most_bytes_on_gpu(const Settings& settings, double needs, int device);
 
-/// NCCL as the ranks of one host have it open.
+/// NCCL as the ranks of one runner have it open.
 class NcclRanks {
  public:
   struct Options {
-    const std::vector<int>& devices;  ///< of this host's ranks
-    int first_rank = 0;               ///< of this host's, in the world
+    const std::vector<int>& devices;  ///< of this runner's ranks
+    int first_rank = 0;               ///< of this runner's, in the world
     int registration = 0;             ///< -R
-    bool has_groups = false;          ///< the host's is the one that its ranks are in
+    bool has_groups = false;          ///< the runner's is the one that its ranks are in
   };
-  /// All hosts call it. Errors: those of the backend and of CudaMemory::open.
-  [[nodiscard]] static Result<std::unique_ptr<NcclRanks>> open(harness::Host& host, const Options& options);
+  /// All runners call it. Errors: those of the backend and of CudaMemory::open.
+  [[nodiscard]] static Result<std::unique_ptr<NcclRanks>> open(harness::Runner& runner, const Options& options);
   [[nodiscard]] harness::ReferenceBackend& backend() { return *reference_; }
   [[nodiscard]] harness::MemorySource memory();
   /// What NCCL and CUDA took of the GPU that they took most of: until open returned, and since then.
@@ -76,7 +76,7 @@ class NcclRanks {
   Status close() { return reference_->close(); }
 
  private:
-  std::vector<std::unique_ptr<harness::CudaMemory>> memory_;  // [rank of this host]
+  std::vector<std::unique_ptr<harness::CudaMemory>> memory_;  // [rank of this runner]
   std::unique_ptr<harness::ReferenceBackend> reference_;
   TakenOfGpus taken_;
   bool has_windows_ = false;  // buffers lie in NCCL's own memory

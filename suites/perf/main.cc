@@ -148,12 +148,12 @@ class Ranks {
   }
 
   /// Before anything is timed.
-  Status begin(harness::Host& host) {
-    exchange_->answer_clock(&host.clock());
-    return host.compare_clocks();
+  Status begin(harness::Runner& runner) {
+    exchange_->answer_clock(&runner.clock());
+    return runner.compare_clocks();
   }
 
-  /// One host for all ranks of the process.
+  /// One runner for all ranks of the process.
   Result<WalkResult> run_on_one_host(const OnRow& on_row) {
     std::vector<int> devices;
     if (has_gpu_memory(settings_)) {
@@ -164,18 +164,18 @@ class Ranks {
     std::vector<int> ranks(count), places(count);
     std::iota(ranks.begin(), ranks.end(), share.first_rank);
     std::iota(places.begin(), places.end(), job_.first_rank());
-    harness::Host host(job_.board(), {.host = job_.process(),
-                                      .hosts = job_.ranks() / job_.ranks_here(),
-                                      .job_ranks = job_.ranks(),
-                                      .ranks = ranks,
-                                      .group = share.group,
-                                      .at = place_of(job_.first_rank()),
-                                      .places = places,
-                                      .exchange = exchange_,
-                                      .timeout = std::chrono::seconds(settings_.timeout_s) + kPatienceWithWatch});
-    TUTTI_RETURN_IF_ERROR(begin(host));
+    harness::Runner runner(job_.board(), {.runner = job_.process(),
+                                          .runners = job_.ranks() / job_.ranks_here(),
+                                          .job_ranks = job_.ranks(),
+                                          .ranks = ranks,
+                                          .group = share.group,
+                                          .at = place_of(job_.first_rank()),
+                                          .places = places,
+                                          .exchange = exchange_,
+                                          .timeout = std::chrono::seconds(settings_.timeout_s) + kPatienceWithWatch});
+    TUTTI_RETURN_IF_ERROR(begin(runner));
     auto result = walk(program_, settings_,
-                       {.host = host,
+                       {.runner = runner,
                         .domain = domain_,
                         .split = split_,
                         .share = share,
@@ -195,19 +195,19 @@ class Ranks {
     const int place = job_.ranks_before_on_cores() + rank - job_.first_rank();
     if (has_core_each && job_.shares_cores()) pin_this_thread(cores_[static_cast<std::size_t>(place)]);
     const Share share = split_.of(job_.process());
-    harness::Host host(job_.board(), {.host = rank,
-                                      .hosts = job_.ranks(),
-                                      .job_ranks = job_.ranks(),
-                                      .ranks = {share.first_rank + rank - job_.first_rank()},
-                                      .group = share.group,
-                                      .at = place_of(rank),
-                                      .places = {rank},
-                                      .exchange = exchange_,
-                                      .yields = !has_core_each,
-                                      .timeout = std::chrono::seconds(settings_.timeout_s) + kPatienceWithWatch});
-    TUTTI_RETURN_IF_ERROR(begin(host));
+    harness::Runner runner(job_.board(), {.runner = rank,
+                                          .runners = job_.ranks(),
+                                          .job_ranks = job_.ranks(),
+                                          .ranks = {share.first_rank + rank - job_.first_rank()},
+                                          .group = share.group,
+                                          .at = place_of(rank),
+                                          .places = {rank},
+                                          .exchange = exchange_,
+                                          .yields = !has_core_each,
+                                          .timeout = std::chrono::seconds(settings_.timeout_s) + kPatienceWithWatch});
+    TUTTI_RETURN_IF_ERROR(begin(runner));
     return walk(program_, settings_,
-                {.host = host,
+                {.runner = runner,
                  .domain = domain_,
                  .split = split_,
                  .share = share,
@@ -265,7 +265,7 @@ RunFacts facts_of(const Program& program, const Settings& settings, const Split&
 Result<std::unique_ptr<harness::Exchange>> join_mesh(const harness::JoinedJob& job, const Settings& settings) {
   const harness::MetAcross* const across = job.across();
   if (across == nullptr) return std::unique_ptr<harness::Exchange>();
-  TUTTI_ASSIGN_OR_RETURN(auto mesh, harness::Mesh::join({.host = job.process(),
+  TUTTI_ASSIGN_OR_RETURN(auto mesh, harness::Mesh::join({.runner = job.process(),
                                                          .machines = job.host_of_ranks(),
                                                          .key = across->hosts.key,
                                                          .interface = across->place.interface,

@@ -43,7 +43,7 @@ class Walk {
   Result<WalkResult> run() {
     TUTTI_RETURN_IF_ERROR(settings_.backend == kNccl ? open_nccl() : settings_.device ? open_blocks() : open_backend());
     // Free memory of GPUs may differ from process to process.
-    TUTTI_ASSIGN_OR_RETURN(const std::vector<std::int64_t> most, place_.host.exchange(max_bytes_));
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<std::int64_t> most, place_.runner.exchange(max_bytes_));
     max_bytes_ = *std::ranges::min_element(most);
     if (max_bytes_ < settings_.min_bytes) {
       return error(Code::resource, "sizes from {} are skipped, which are all: a process has room for {} at most",
@@ -81,17 +81,17 @@ class Walk {
 
   Status open_backend() {
     CommunicatorOptions options;
-    options.waiting = place_.host.yields() ? Waiting::yield : Waiting::spin;
+    options.waiting = place_.runner.yields() ? Waiting::yield : Waiting::spin;
     const auto groups = static_cast<int>(place_.split.sizes().size());
     options.cores = std::max(1, static_cast<int>(place_.cores.size()) / groups);
-    options.timeout = place_.host.timeout();
+    options.timeout = place_.runner.timeout();
     options.cache_bytes = std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
-    TUTTI_ASSIGN_OR_RETURN(world_, Communicator::create(place_.domain, place_.host.index(), options));
+    TUTTI_ASSIGN_OR_RETURN(world_, Communicator::create(place_.domain, place_.runner.index(), options));
     std::vector<std::unique_ptr<Communicator>> communicators(1);
     if (place_.split.has_groups()) {
-      place_.host.announce(harness::Activity::operation);
-      TUTTI_ASSIGN_OR_RETURN(communicators.front(), world_->split(place_.share.group, place_.host.index()));
-      place_.host.settle();
+      place_.runner.announce(harness::Activity::operation);
+      TUTTI_ASSIGN_OR_RETURN(communicators.front(), world_->split(place_.share.group, place_.runner.index()));
+      place_.runner.settle();
     } else {
       communicators.front() = std::move(world_);
     }
@@ -100,15 +100,15 @@ class Walk {
   }
 
   Status open_blocks() {
-    TUTTI_ASSIGN_OR_RETURN(blocks_, BlockRanks::open(place_.host, place_.domain, settings_));
+    TUTTI_ASSIGN_OR_RETURN(blocks_, BlockRanks::open(place_.runner, place_.domain, settings_));
     return {};
   }
 
   Status open_nccl() {
-    TUTTI_ASSIGN_OR_RETURN(nccl_, NcclRanks::open(place_.host, {.devices = place_.devices,
-                                                                .first_rank = place_.first_rank,
-                                                                .registration = settings_.registration,
-                                                                .has_groups = place_.split.has_groups()}));
+    TUTTI_ASSIGN_OR_RETURN(nccl_, NcclRanks::open(place_.runner, {.devices = place_.devices,
+                                                                  .first_rank = place_.first_rank,
+                                                                  .registration = settings_.registration,
+                                                                  .has_groups = place_.split.has_groups()}));
     return {};
   }
 
@@ -151,18 +151,18 @@ class Walk {
   Result<Variant> make(const Case& one) {
     TUTTI_RETURN_IF_ERROR(backend().supports(one));
     if (place_.names != nullptr) place_.names->add(case_id(one));
-    place_.host.set_case(++cases_);
+    place_.runner.set_case(++cases_);
     // Registering may be collective, and then is the library's to wait for.
     const bool registers = settings_.registration > 0;
-    if (registers) place_.host.announce(harness::Activity::operation);
-    auto variant = Variant::create(place_.host,
+    if (registers) place_.runner.announce(harness::Activity::operation);
+    auto variant = Variant::create(place_.runner,
                                    {.backend = backend(),
                                     .memory = memory(),
                                     .instance = one,
                                     .misalignment = static_cast<std::size_t>(settings_.unaligned) * size_of(one.dtype),
                                     .is_asynchronous = nccl_ != nullptr});
-    if (registers) place_.host.settle();
-    TUTTI_ASSIGN_OR_RETURN(const harness::Reason why_not, place_.host.first_reason(variant.status()));
+    if (registers) place_.runner.settle();
+    TUTTI_ASSIGN_OR_RETURN(const harness::Reason why_not, place_.runner.first_reason(variant.status()));
     if (!variant.is_ok() || !why_not.is_any()) return variant;
     return error(why_not.code, "another rank cannot run {}: {}", case_id(one), why_not.text());
   }
@@ -174,7 +174,7 @@ class Walk {
       TUTTI_ASSIGN_OR_RETURN(Variant variant,
                              make(case_of(dtype, op, root, size_for(program_, bytes, dtype, ranks()), false)));
       variant.refill(0);
-      TUTTI_RETURN_IF_ERROR(harness::warm_up(place_.host, variant, settings_.warm_up));
+      TUTTI_RETURN_IF_ERROR(harness::warm_up(place_.runner, variant, settings_.warm_up));
       if (bytes == 0 || bytes > max_bytes_ / 2) break;
     }
     for (std::int64_t bytes = settings_.min_bytes; bytes <= max_bytes_; bytes = settings_.next_size(bytes)) {
@@ -203,7 +203,7 @@ class Walk {
       report.comments = settings_.traffic.summary(size.bytes, report.row.out.time_us);
       if (settings_.traffic.has_matrix()) report.row.size.count = 0;
     }
-    return place_.host.index() == 0 ? on_row_(report) : Status();
+    return place_.runner.index() == 0 ? on_row_(report) : Status();
   }
 
   Result<Measurement> measure(const Case& one, const Size& size, Report& report) {
@@ -216,18 +216,18 @@ class Walk {
                                          .launches = settings_.launches,
                                          .blocking = blocking_of(settings_),
                                          .times_each = settings_.times_each || has_records,
-                                         .tells_hosts = tells_processes(),
+                                         .tells_runners = tells_processes(),
                                          .checks = settings_.checks,
                                          .salt = salt_};
-    TUTTI_ASSIGN_OR_RETURN(const StreamResult result, harness::measure_stream(place_.host, variant, options));
+    TUTTI_ASSIGN_OR_RETURN(const StreamResult result, harness::measure_stream(place_.runner, variant, options));
     salt_ = result.last_salt + 1;
     const auto buffers = static_cast<double>(variant.buffer_bytes_here());
-    const auto ranks_here = static_cast<double>(place_.host.ranks().size());
+    const auto ranks_here = static_cast<double>(place_.runner.ranks().size());
     const double of_gpu = buffers / ranks_here * settings_.ranks_per_gpu;
     double& most = result_.memory.buffer_bytes;
     most = std::max(most, has_gpu_memory(settings_) ? of_gpu
                           : blocks_ != nullptr      ? buffers
-                                                    : buffers * place_.host.job_ranks());
+                                                    : buffers * place_.runner.job_ranks());
     const double time_us = reported_us(result, settings_.average);
     Measurement measured;
     measured.time_us = settings_.reports_cputime ? result.rank0_posted_us : time_us;
@@ -236,7 +236,7 @@ class Walk {
     if (settings_.checks > 0) measured.wrong = result.wrong;
     const auto skipped = std::min<std::ptrdiff_t>(settings_.skipped, std::ssize(result.each_us));
     measured.each_us.assign(result.each_us.begin() + skipped, result.each_us.end());
-    add_processes(result.each_us_of_hosts, skipped, measured);
+    add_processes(result.each_us_of_runners, skipped, measured);
     result_.failed_checks += result.failed_checks;
     result_.bus_sum += measured.bandwidths.bus;
     ++result_.placements;
@@ -270,7 +270,7 @@ class Walk {
     };
     TUTTI_ASSIGN_OR_RETURN(
         const std::vector<Bytes> all,
-        place_.host.exchange(Bytes{memory.initial_bytes, memory.buffer_bytes, memory.collective_bytes}));
+        place_.runner.exchange(Bytes{memory.initial_bytes, memory.buffer_bytes, memory.collective_bytes}));
     for (const Bytes& one : all) {
       memory.initial_bytes = std::max(memory.initial_bytes, one.initial);
       memory.buffer_bytes = std::max(memory.buffer_bytes, one.buffers);
@@ -299,7 +299,7 @@ class Walk {
   /// How exact and how reproducible a sum is; what is beyond its bound counts as wrong in the table too.
   Status add_precision(Variant& variant, Measurement& measured, harness::Row& row) {
     if (!harness::has_precision(variant.instance())) return {};
-    TUTTI_ASSIGN_OR_RETURN(const harness::Precision precision, harness::measure_precision(place_.host, variant));
+    TUTTI_ASSIGN_OR_RETURN(const harness::Precision precision, harness::measure_precision(place_.runner, variant));
     harness::set_precision(row, precision);
     if (precision.damage.wrong == 0) return {};
     *measured.wrong += precision.damage.wrong;

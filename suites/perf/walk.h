@@ -11,7 +11,7 @@
 
 #include "harness/backends/tutti/backend.h"
 #include "harness/machine/memory.h"
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 #include "harness/record/record.h"
 #include "suites/perf/case_names.h"
 #include "suites/perf/flags.h"
@@ -30,14 +30,14 @@ struct Report {
 };
 
 struct WalkPlace {
-  harness::Host& host;
+  harness::Runner& runner;
   Domain& domain;
   const Split& split;
   Share share;                    ///< of this process
   std::vector<int> cores;         ///< that all ranks use together
   bool has_processes = false;     ///< ranks are in several processes
-  std::vector<int> devices = {};  ///< of this host's ranks, where NCCL is measured
-  int first_rank = 0;             ///< of this host's, in the world; for NCCL
+  std::vector<int> devices = {};  ///< of this runner's ranks, where NCCL is measured
+  int first_rank = 0;             ///< of this runner's, in the world; for NCCL
   CaseNames* names = nullptr;     ///< where this rank tells the cases that it comes to; of one rank of a process
 };
 

@@ -75,7 +75,7 @@ TEST(Words, TellWhoMayTouchWhatAndUntilWhen) {
                   "adds unit b of every rank's input and stores the result as unit b of every rank's output: 2 "
                   "+ 5 + 8 = 15",
                   "tells ranks 0 and 2: \"I am done\"",
-                  "waits for ranks 0 and 2 to say \"I am done\": its output is complete, and nobody reads its "
+                  "waits for ranks 0 and 2 to say \"I am done\": its output is complete, and no rank reads its "
                   "input any more"));
 }
 

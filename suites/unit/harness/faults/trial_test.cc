@@ -32,7 +32,7 @@ Case case_of(Collective collective, Dtype dtype = Dtype::f32) {
   return one;
 }
 
-/// Host 0's results.
+/// Runner 0's results.
 std::vector<TrialResult> results_of(const Case& what, std::span<const Fault> faults, const Sight& sight,
                                     std::uint64_t seed = 1) {
   const BoardMemory memory(kRanks);
@@ -40,23 +40,23 @@ std::vector<TrialResult> results_of(const Case& what, std::span<const Fault> fau
   const auto domain = local::open_domain(local::shape_for(kRanks));
   EXPECT_TRUE(domain.is_ok());
   std::vector<TrialResult> results;
-  const auto run = [&](Host& host) -> Status {
+  const auto run = [&](Runner& runner) -> Status {
     const auto breaker = std::make_shared<PlanBreaker>();
     const CommunicatorOptions options{.waiting = Waiting::yield, .prove_plans = false};
-    TUTTI_ASSIGN_OR_RETURN(const auto own, OwnBackend::create(*domain.value(), host.ranks(), options,
+    TUTTI_ASSIGN_OR_RETURN(const auto own, OwnBackend::create(*domain.value(), runner.ranks(), options,
                                                               {.after_bind = PlanBreaker::hook(breaker)}));
-    Injector injector(*own, host.ranks(), breaker);
+    Injector injector(*own, runner.ranks(), breaker);
     for (const Fault fault : faults) {
       const auto source = [&own](const Case& which, std::size_t index) { return own->allocator(which, index); };
-      const TrialPlace place{.host = host, .own = *own, .injector = injector, .sight = sight, .memory = source};
+      const TrialPlace place{.runner = runner, .own = *own, .injector = injector, .sight = sight, .memory = source};
       TUTTI_ASSIGN_OR_RETURN(TrialResult result, try_fault(place, what, fault, seed));
-      if (host.index() == 0) results.push_back(std::move(result));
+      if (runner.index() == 0) results.push_back(std::move(result));
     }
     return {};
   };
-  on_hosts(board, kRanks, [&](Host& host) {
-    const Status status = run(host);
-    EXPECT_TRUE(status.is_ok()) << "host " << host.index() << ": " << status.message();
+  on_runners(board, kRanks, [&](Runner& runner) {
+    const Status status = run(runner);
+    EXPECT_TRUE(status.is_ok()) << "runner " << runner.index() << ": " << status.message();
     if (!status.is_ok()) board.abort_flag().store(1);
   });
   return results;

@@ -50,10 +50,10 @@ class BarrierBackend final : public PlainBackend {
   return one;
 }
 
-[[nodiscard]] inline Variant made_on(Host& host, Backend& backend) {
-  auto variant = Variant::create(host, {.backend = backend,
-                                        .memory = [](const Case&, std::size_t) { return plain_memory(); },
-                                        .instance = barrier_of_two()});
+[[nodiscard]] inline Variant made_on(Runner& runner, Backend& backend) {
+  auto variant = Variant::create(runner, {.backend = backend,
+                                          .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                          .instance = barrier_of_two()});
   EXPECT_TRUE(variant.is_ok()) << variant.status().message();
   return std::move(variant).value();
 }

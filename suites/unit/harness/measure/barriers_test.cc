@@ -13,7 +13,7 @@ namespace {
 using testing::Key;
 using testing::UnorderedElementsAre;
 
-/// Has a barrier of one host, or refuses it.
+/// Has a barrier of one runner, or refuses it.
 class BarrierSystem final : public Backend {
  public:
   BarrierSystem(std::string name, bool has_barrier) : name_(std::move(name)), has_barrier_(has_barrier) {}
@@ -57,11 +57,11 @@ class OpenBarriers : public testing::Test {
     like.ranks = 1;
     like.ranks_as = RanksAs::tasks;
     const auto plain = [](const Case&, std::size_t) { return plain_memory(); };
-    const Status status = barriers_.open(host_, like, {{"one", &one_}, {"other", &other_}, {"none", &none_}}, plain);
+    const Status status = barriers_.open(runner_, like, {{"one", &one_}, {"other", &other_}, {"none", &none_}}, plain);
     EXPECT_TRUE(status.is_ok()) << status.message();
   }
   BoardMemory memory_{1};
-  Host host_{memory_.board(), {.host = 0, .hosts = 1, .job_ranks = 1, .ranks = {0}}};
+  Runner runner_{memory_.board(), {.runner = 0, .runners = 1, .job_ranks = 1, .ranks = {0}}};
   BarrierSystem one_{"one", true}, other_{"other", true}, none_{"none", false};
   Barriers barriers_;
 };
@@ -82,7 +82,7 @@ TEST_F(OpenBarriers, WhereThereIsNoneTheReasonIsTold) {
 }
 
 TEST_F(OpenBarriers, HaveAFloorEach) {
-  const auto floors = barriers_.measure_floors(host_, Synchronisation::library);
+  const auto floors = barriers_.measure_floors(runner_, Synchronisation::library);
   ASSERT_TRUE(floors.is_ok()) << floors.status().message();
   EXPECT_THAT(floors.value(), UnorderedElementsAre(Key("one"), Key("other")));
   EXPECT_EQ(one_.calls(), 200);
@@ -91,9 +91,10 @@ TEST_F(OpenBarriers, HaveAFloorEach) {
 
 TEST(Barriers, OfNoSystemHaveOneFloorForAllAndStartEverything) {
   const BoardMemory memory(1);
-  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = 1, .ranks = {0}});
+  Runner runner(memory.board(), {.runner = 0, .runners = 1, .job_ranks = 1, .ranks = {0}});
   Barriers barriers;
-  EXPECT_THAT(barriers.measure_floors(host, Synchronisation::dissemination).value(), UnorderedElementsAre(Key("all")));
+  EXPECT_THAT(barriers.measure_floors(runner, Synchronisation::dissemination).value(),
+              UnorderedElementsAre(Key("all")));
   EXPECT_TRUE(barriers.has_start("any").is_ok());
 }
 

@@ -24,7 +24,7 @@ constexpr int kRanks = 2;
 constexpr int kSamples = 5;
 constexpr int kDiscarded = 2;
 
-/// One host with all ranks, and a lazy system's all_to_all on it.
+/// One runner with all ranks, and a lazy system's all_to_all on it.
 class Block : public testing::TestWithParam<bool> {
  protected:
   BlockResult run(Works works, BlockOptions options, std::function<void()> on_call = {}) {
@@ -42,11 +42,12 @@ class Block : public testing::TestWithParam<bool> {
     one.cadence = cadence_;
     one.buffers = buffers_;
     const BoardMemory memory(kRanks);
-    Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = {0, 1}});
+    Runner runner(memory.board(), {.runner = 0, .runners = 1, .job_ranks = kRanks, .ranks = {0, 1}});
     auto variant = Variant::create(
-        host, {.backend = backend, .memory = [](const Case&, std::size_t) { return plain_memory(); }, .instance = one});
+        runner,
+        {.backend = backend, .memory = [](const Case&, std::size_t) { return plain_memory(); }, .instance = one});
     EXPECT_TRUE(variant.is_ok()) << variant.status().message();
-    auto result = run_block(host, variant.value(), options);
+    auto result = run_block(runner, variant.value(), options);
     EXPECT_TRUE(result.is_ok()) << result.status().message();
     calls_ = backend.calls();
     return std::move(result).value();
@@ -147,9 +148,9 @@ TEST_P(Block, InPlaceEveryCallStartsFromFreshData) {
   one.is_in_place = GetParam();
   set_bytes(one, 800);
   const BoardMemory memory(kRanks);
-  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = {0, 1}});
+  Runner runner(memory.board(), {.runner = 0, .runners = 1, .job_ranks = kRanks, .ranks = {0, 1}});
   auto variant = Variant::create(
-      host, {.backend = backend, .memory = [](const Case&, std::size_t) { return plain_memory(); }, .instance = one});
+      runner, {.backend = backend, .memory = [](const Case&, std::size_t) { return plain_memory(); }, .instance = one});
   ASSERT_TRUE(variant.is_ok()) << variant.status().message();
   backend.set_on_call([&] {
     const std::span now(static_cast<const std::byte*>(backend.buffers().front().input), 800);
@@ -157,7 +158,7 @@ TEST_P(Block, InPlaceEveryCallStartsFromFreshData) {
     EXPECT_TRUE(std::ranges::equal(now, first)) << "before call " << backend.calls();
   });
   const auto result =
-      run_block(host, variant.value(), {.salt = 7, .samples = kSamples, .conditions = {.checking = Checking::none}});
+      run_block(runner, variant.value(), {.salt = 7, .samples = kSamples, .conditions = {.checking = Checking::none}});
   ASSERT_TRUE(result.is_ok()) << result.status().message();
   EXPECT_EQ(backend.calls(), kDiscarded + kSamples);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A board in this process's memory, and hosts on it as threads.
+// A board in this process's memory, and runners on it as threads.
 #pragma once
 
 #include <cstdlib>
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 
 namespace tutti::harness::measure {
 
@@ -29,26 +29,27 @@ class BoardMemory {
   void* base_;
 };
 
-/// Host `index` of `hosts`, with one rank each.
-[[nodiscard]] inline HostOptions host_options(int index, int hosts) {
-  return {.host = index,
-          .hosts = hosts,
-          .job_ranks = hosts,
+/// Runner `index` of `runners`, with one rank each.
+[[nodiscard]] inline RunnerOptions runner_options(int index, int runners) {
+  return {.runner = index,
+          .runners = runners,
+          .job_ranks = runners,
           .ranks = {index},
           .yields = true,
           .timeout = std::chrono::seconds(30)};
 }
 
-/// Runs `body(host)` on `hosts` hosts, one thread each. `on_start`, where there is one, is told the host's index.
-inline void on_hosts(const Board& board, int hosts, const std::function<void(Host&)>& body,
-                     const std::function<void(int)>& on_start = {}) {
+/// Runs `body(runner)` on `runners` runners, one thread each. `on_start`, where there is one, is told the runner's
+/// index.
+inline void on_runners(const Board& board, int runners, const std::function<void(Runner&)>& body,
+                       const std::function<void(int)>& on_start = {}) {
   std::vector<std::thread> threads;
-  for (int index = 0; index < hosts; ++index) {
+  for (int index = 0; index < runners; ++index) {
     threads.emplace_back([&, index] {
-      HostOptions options = host_options(index, hosts);
+      RunnerOptions options = runner_options(index, runners);
       if (on_start) options.on_start = [&, index] { on_start(index); };
-      Host host(board, std::move(options));
-      body(host);
+      Runner runner(board, std::move(options));
+      body(runner);
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -32,16 +32,16 @@ Case case_of(const Backend& backend) {
 /// Measures one cell in which each of `backends` has a variant, on one host with all ranks.
 std::vector<Row> measure(std::vector<LazyBackend*> backends, const CellOptions& options) {
   const BoardMemory memory(kCellRanks);
-  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kCellRanks, .ranks = {0, 1}});
+  Runner runner(memory.board(), {.runner = 0, .runners = 1, .job_ranks = kCellRanks, .ranks = {0, 1}});
   std::vector<Variant> variants;
   for (LazyBackend* backend : backends) {
-    auto variant = Variant::create(host, {.backend = *backend,
-                                          .memory = [](const Case&, std::size_t) { return plain_memory(); },
-                                          .instance = case_of(*backend)});
+    auto variant = Variant::create(runner, {.backend = *backend,
+                                            .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                            .instance = case_of(*backend)});
     EXPECT_TRUE(variant.is_ok()) << variant.status().message();
     variants.push_back(std::move(variant).value());
   }
-  auto rows = measure_cell(host, variants, options);
+  auto rows = measure_cell(runner, variants, options);
   EXPECT_TRUE(rows.is_ok()) << rows.status().message();
   return std::move(rows).value();
 }
@@ -111,7 +111,7 @@ TEST(Cell, CanVerifyEverySample) {
 
 TEST(Cell, JudgesEverySampleOfABarrierUnlessNothingIsToBeVerified) {
   const BoardMemory memory(kCellRanks);
-  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kCellRanks, .ranks = {0, 1}});
+  Runner runner(memory.board(), {.runner = 0, .runners = 1, .job_ranks = kCellRanks, .ranks = {0, 1}});
   for (const Checking checking : {Checking::every, Checking::sample, Checking::none}) {
     LazyBackend backend([](int) { return false; });  // nobody waits for the rank that comes late
     Case one;
@@ -120,11 +120,11 @@ TEST(Cell, JudgesEverySampleOfABarrierUnlessNothingIsToBeVerified) {
     one.ranks_as = RanksAs::tasks;
     ASSERT_EQ(one.collective, Collective::barrier);
     std::vector<Variant> variants;
-    variants.push_back(Variant::create(host, {.backend = backend,
-                                              .memory = [](const Case&, std::size_t) { return plain_memory(); },
-                                              .instance = one})
+    variants.push_back(Variant::create(runner, {.backend = backend,
+                                                .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                                .instance = one})
                            .value());
-    const auto rows = measure_cell(host, variants,
+    const auto rows = measure_cell(runner, variants,
                                    {.most_time = std::chrono::milliseconds(20),
                                     .conditions = {.checking = checking, .skew = std::chrono::microseconds(300)}});
     ASSERT_TRUE(rows.is_ok()) << rows.status().message();
@@ -146,18 +146,18 @@ TEST(Cell, SaysThatNothingWasVerifiedWhereNothingWas) {
 
 TEST(Cell, AStreamSaysHowManyOperationsASampleHasAndWhatWasChecked) {
   const BoardMemory memory(kCellRanks);
-  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kCellRanks, .ranks = {0, 1}});
+  Runner runner(memory.board(), {.runner = 0, .runners = 1, .job_ranks = kCellRanks, .ranks = {0, 1}});
   for (const bool is_in_place : {false, true}) {
     LazyBackend backend([](int) { return true; });
     Case one = case_of(backend);
     one.cadence = Cadence::streaming;
     one.is_in_place = is_in_place;
     std::vector<Variant> variants;
-    variants.push_back(Variant::create(host, {.backend = backend,
-                                              .memory = [](const Case&, std::size_t) { return plain_memory(); },
-                                              .instance = one})
+    variants.push_back(Variant::create(runner, {.backend = backend,
+                                                .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                                .instance = one})
                            .value());
-    const auto rows = measure_cell(host, variants, {.most_time = std::chrono::milliseconds(50)});
+    const auto rows = measure_cell(runner, variants, {.most_time = std::chrono::milliseconds(50)});
     ASSERT_TRUE(rows.is_ok()) << rows.status().message();
     const Row& row = rows.value().front();
     EXPECT_EQ(row.verdict, Verdict::ok) << row.reason;

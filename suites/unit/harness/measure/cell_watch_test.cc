@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What disturbs a cell is counted between beginning and end, by host 0 alone.
+// What disturbs a cell is counted between beginning and end, by runner 0 alone.
 #include "harness/measure/cell_watch.h"
 
 #include <array>
@@ -13,7 +13,7 @@ namespace tutti::harness::measure {
 namespace {
 
 TEST(CellWatch, TellsOnHostZeroWhatHappenedMeanwhile) {
-  constexpr int kHosts = 2;
+  constexpr int kRunners = 2;
   const FakeRoot root;
   const auto count = [&](int stopped, int stolen) {
     root.write("sys/fs/cgroup/cpu.stat", fmt::format("nr_throttled {}", stopped));
@@ -21,16 +21,16 @@ TEST(CellWatch, TellsOnHostZeroWhatHappenedMeanwhile) {
   };
   count(5, 9);
   const std::vector<int> cores{1, 3};
-  const BoardMemory memory(kHosts);
-  std::array<std::vector<std::string>, kHosts> seen;
-  on_hosts(memory.board(), kHosts, [&](Host& host) {
+  const BoardMemory memory(kRunners);
+  std::array<std::vector<std::string>, kRunners> seen;
+  on_runners(memory.board(), kRunners, [&](Runner& runner) {
     const auto watched = [&](int stopped, int stolen) {
-      CellWatch watch(host, cores, root.tree());
-      ASSERT_TRUE(host.exchange(char{}).is_ok());
-      if (host.index() == 0) count(stopped, stolen);
+      CellWatch watch(runner, cores, root.tree());
+      ASSERT_TRUE(runner.exchange(char{}).is_ok());
+      if (runner.index() == 0) count(stopped, stolen);
       const auto disturbed = watch.end();
       ASSERT_TRUE(disturbed.is_ok()) << disturbed.status().message();
-      seen[static_cast<std::size_t>(host.index())].push_back(disturbed.value());
+      seen[static_cast<std::size_t>(runner.index())].push_back(disturbed.value());
     };
     watched(6, 9);
     watched(6, 9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limit of buffers on a device, with a device that the host cannot touch and that does as it is told.
+// The limit of buffers on a device, with a device that the runner cannot touch and that does as it is told.
 #include "harness/measure/device_limit.h"
 
 #include <gmock/gmock.h>
@@ -65,12 +65,12 @@ TEST(Traffic, OfARankIsWhatItReadsAndWrites) {
   EXPECT_EQ(traffic_of(case_of(Collective::broadcast, 4000, true), 0), 4000);
 }
 
-/// What both ranks of one host find after a call of the limit, each way.
+/// What both ranks of one runner find after a call of the limit, each way.
 std::vector<std::string> found_after_calls(WorkingMemory& memory, const Case& one) {
   const BoardMemory board(2);
-  Host host(board.board(), {.host = 0, .hosts = 1, .job_ranks = 2, .ranks = {0, 1}});
+  Runner runner(board.board(), {.runner = 0, .runners = 1, .job_ranks = 2, .ranks = {0, 1}});
   DeviceLimit limit({0, 1}, {&memory, &memory});
-  auto made = make_device_limit(host, limit, {.backend = limit, .memory = limit.memory(), .instance = one},
+  auto made = make_device_limit(runner, limit, {.backend = limit, .memory = limit.memory(), .instance = one},
                                 monotonic_ns() + 20'000'000);
   EXPECT_TRUE(made.is_ok()) << made.status().message();
   EXPECT_TRUE(made.value().has_value());
@@ -102,10 +102,10 @@ TEST(DeviceLimit, IsVerifiedEachWayOfEveryCollectiveThatHasOne) {
 TEST(DeviceLimit, ACallThatDoesNothingIsFoundOut) {
   WorkingMemory memory;
   const BoardMemory board(2);
-  Host host(board.board(), {.host = 0, .hosts = 1, .job_ranks = 2, .ranks = {0, 1}});
+  Runner runner(board.board(), {.runner = 0, .runners = 1, .job_ranks = 2, .ranks = {0, 1}});
   DeviceLimit limit({0, 1}, {&memory, &memory});
   const Case one = case_of(Collective::all_reduce, 1 << 20);
-  auto made = make_device_limit(host, limit, {.backend = limit, .memory = limit.memory(), .instance = one},
+  auto made = make_device_limit(runner, limit, {.backend = limit, .memory = limit.memory(), .instance = one},
                                 monotonic_ns() + 20'000'000);
   ASSERT_TRUE(made.is_ok() && made.value());
   for (const bool is_triad : {false, true}) {

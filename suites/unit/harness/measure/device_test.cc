@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells whose buffers lie in memory that the host cannot touch: prepared, run and verified by the same code as those in
-// the host's memory.
+// Cells whose buffers lie in memory that the runner cannot touch: prepared, run and verified by the same code as those
+// in the host's memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,10 +73,10 @@ class OnADevice : public testing::Test {
     return one;
   }
   [[nodiscard]] Variant variant_of(const Case& one) {
-    auto variant = Variant::create(host_, {.backend = backend_,
-                                           .memory = [this](const Case&, std::size_t) { return device_.allocator(); },
-                                           .instance = one,
-                                           .misaligns = true});
+    auto variant = Variant::create(runner_, {.backend = backend_,
+                                             .memory = [this](const Case&, std::size_t) { return device_.allocator(); },
+                                             .instance = one,
+                                             .misaligns = true});
     EXPECT_TRUE(variant.is_ok()) << variant.status().message();
     return std::move(variant).value();
   }
@@ -84,7 +84,7 @@ class OnADevice : public testing::Test {
   DeviceMemory device_;
   DeviceGather backend_{device_};
   BoardMemory memory_{kDeviceRanks};
-  Host host_{memory_.board(), {.host = 0, .hosts = 1, .job_ranks = kDeviceRanks, .ranks = {0, 1, 2}}};
+  Runner runner_{memory_.board(), {.runner = 0, .runners = 1, .job_ranks = kDeviceRanks, .ranks = {0, 1, 2}}};
 };
 
 TEST_F(OnADevice, TheHostCannotFollowAnAddress) {
@@ -97,7 +97,7 @@ TEST_F(OnADevice, TheHostCannotFollowAnAddress) {
 TEST_F(OnADevice, ACellIsCheckedLikeAnyOther) {
   for (const Count count : {1, 500, 300'000}) {
     Variant variant = variant_of(gather_of(count));
-    const auto row = check_case(host_, variant);
+    const auto row = check_case(runner_, variant);
     ASSERT_TRUE(row.is_ok()) << row.status().message();
     EXPECT_EQ(row.value().verdict, Verdict::ok) << row.value().reason;
   }
@@ -107,7 +107,7 @@ TEST_F(OnADevice, ACellIsCheckedLikeAnyOther) {
 TEST_F(OnADevice, AWrongElementIsFoundWhereItIs) {
   backend_.set_after_call([](std::byte* output) { output[4 * 407 + 1] ^= std::byte{0x10}; });
   Variant variant = variant_of(gather_of(300));
-  const auto row = check_case(host_, variant);
+  const auto row = check_case(runner_, variant);
   ASSERT_TRUE(row.is_ok()) << row.status().message();
   EXPECT_EQ(row.value().verdict, Verdict::wrong);
   EXPECT_THAT(row.value().reason, AllOf(HasSubstr("rank 1: output: 1 of 900 wrong, the first at 407"),
@@ -117,7 +117,7 @@ TEST_F(OnADevice, AWrongElementIsFoundWhereItIs) {
 TEST_F(OnADevice, AWriteBeyondTheOutputIsFound) {
   backend_.set_after_call([](std::byte* output) { output[4 * 900 + 2] = std::byte{0x1}; });
   Variant variant = variant_of(gather_of(300));
-  const auto row = check_case(host_, variant);
+  const auto row = check_case(runner_, variant);
   ASSERT_TRUE(row.is_ok()) << row.status().message();
   EXPECT_THAT(row.value().reason, HasSubstr("byte 3 past the end of the buffer of 3600 bytes was overwritten"));
 }
@@ -126,7 +126,7 @@ TEST_F(OnADevice, ACellInPlaceIsCheckedToo) {
   Case one = gather_of(500);
   one.is_in_place = true;
   Variant variant = variant_of(one);
-  const auto row = check_case(host_, variant);
+  const auto row = check_case(runner_, variant);
   ASSERT_TRUE(row.is_ok()) << row.status().message();
   EXPECT_EQ(row.value().verdict, Verdict::ok) << row.value().reason;
 }
@@ -137,10 +137,10 @@ TEST_F(OnADevice, ABlockOfSamplesIsMeasuredAndVerified) {
     if (++calls == 5) output[8] ^= std::byte{1};  // the third sample, after two discarded calls
   });
   Variant variant = variant_of(gather_of(500));
-  const auto wrong = run_block(host_, variant, {.salt = 7, .samples = 6, .chosen = 2});
+  const auto wrong = run_block(runner_, variant, {.salt = 7, .samples = 6, .chosen = 2});
   ASSERT_TRUE(wrong.is_ok()) << wrong.status().message();
   EXPECT_EQ(wrong.value().wrong, 1) << wrong.value().reason;
-  const auto right = run_block(host_, variant, {.salt = 70, .samples = 6, .chosen = 2});
+  const auto right = run_block(runner_, variant, {.salt = 70, .samples = 6, .chosen = 2});
   ASSERT_TRUE(right.is_ok()) << right.status().message();
   EXPECT_EQ(right.value().wrong, 0) << right.value().reason;
   EXPECT_EQ(right.value().samples.size(), 6U);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kApart = 3;
 
-/// A socket for each pair of hosts; each message is a part of the sender's board.
+/// A socket for each pair of runners; each message is a part of the sender's board.
 class Sockets {
  public:
   Sockets() {
@@ -38,7 +38,7 @@ class Sockets {
   }
   Sockets(const Sockets&) = delete;
   Sockets& operator=(const Sockets&) = delete;
-  [[nodiscard]] int& at(int host, int peer) { return ends_[static_cast<std::size_t>(host * kApart + peer)]; }
+  [[nodiscard]] int& at(int runner, int peer) { return ends_[static_cast<std::size_t>(runner * kApart + peer)]; }
 
  private:
   std::array<int, kApart* kApart> ends_ = [] {
@@ -50,21 +50,21 @@ class Sockets {
 
 class OverSockets final : public Exchange {
  public:
-  OverSockets(Sockets& sockets, int host) : sockets_(sockets), host_(host) {}
-  void tell(const Board& board, int host, Part part) override {
-    Message message{.host = host, .part = part, .bytes = {}};
-    std::memcpy(message.bytes.data(), place(board, host, part), bytes_of(part));
+  OverSockets(Sockets& sockets, int runner) : sockets_(sockets), runner_(runner) {}
+  void tell(const Board& board, int runner, Part part) override {
+    Message message{.runner = runner, .part = part, .bytes = {}};
+    std::memcpy(message.bytes.data(), place(board, runner, part), bytes_of(part));
     for (int peer = 0; peer < kApart; ++peer) {
-      if (peer == host_) continue;
-      EXPECT_EQ(::send(sockets_.at(host_, peer), &message, sizeof(message), 0), sizeof(message));
+      if (peer == runner_) continue;
+      EXPECT_EQ(::send(sockets_.at(runner_, peer), &message, sizeof(message), 0), sizeof(message));
     }
   }
   void look(const Board& board) override {
     Message message;
     for (int peer = 0; peer < kApart; ++peer) {
-      if (peer == host_) continue;
-      while (::recv(sockets_.at(host_, peer), &message, sizeof(message), MSG_DONTWAIT) == sizeof(message)) {
-        std::memcpy(place(board, message.host, message.part), message.bytes.data(), bytes_of(message.part));
+      if (peer == runner_) continue;
+      while (::recv(sockets_.at(runner_, peer), &message, sizeof(message), MSG_DONTWAIT) == sizeof(message)) {
+        std::memcpy(place(board, message.runner, message.part), message.bytes.data(), bytes_of(message.part));
       }
     }
   }
@@ -75,50 +75,51 @@ class OverSockets final : public Exchange {
 
  private:
   struct Message {
-    int host;
+    int runner;
     Part part;
-    std::array<std::byte, sizeof(HostPage)> bytes;
+    std::array<std::byte, sizeof(RunnerPage)> bytes;
   };
-  static std::size_t bytes_of(Part part) { return part == Part::page ? sizeof(HostPage) : sizeof(SyncLine); }
-  static void* place(const Board& board, int host, Part part) {
-    if (part == Part::page) return &board.page(host);
-    return part == Part::sync ? &board.sync(host) : &board.probe(host);
+  static std::size_t bytes_of(Part part) { return part == Part::page ? sizeof(RunnerPage) : sizeof(SyncLine); }
+  static void* place(const Board& board, int runner, Part part) {
+    if (part == Part::page) return &board.page(runner);
+    return part == Part::sync ? &board.sync(runner) : &board.probe(runner);
   }
 
   Sockets& sockets_;
-  int host_;
+  int runner_;
 };
 
-void on_hosts_apart(const std::function<void(Host&)>& body, const std::function<void(HostOptions&)>& change = {}) {
+void on_runners_apart(const std::function<void(Runner&)>& body,
+                      const std::function<void(RunnerOptions&)>& change = {}) {
   Sockets sockets;
   std::vector<std::thread> threads;
   for (int index = 0; index < kApart; ++index) {
     threads.emplace_back([&, index] {
       const BoardMemory memory(kApart);
       OverSockets exchange(sockets, index);
-      HostOptions options = host_options(index, kApart);
+      RunnerOptions options = runner_options(index, kApart);
       options.exchange = &exchange;
       if (change) change(options);
-      Host host(memory.board(), std::move(options));
-      body(host);
+      Runner runner(memory.board(), std::move(options));
+      body(runner);
       // Nobody leaves before all have heard what was told last.
-      EXPECT_TRUE(host.exchange(index).is_ok());
+      EXPECT_TRUE(runner.exchange(index).is_ok());
     });
   }
   for (std::thread& thread : threads) thread.join();
 }
 
 TEST(Exchange, HostsWithoutCommonMemoryExchangeRecordsAndAgree) {
-  on_hosts_apart([](Host& host) {
+  on_runners_apart([](Runner& runner) {
     for (int round = 0; round < 200; ++round) {
-      const auto all = host.exchange(100 * host.index() + round);
+      const auto all = runner.exchange(100 * runner.index() + round);
       ASSERT_TRUE(all.is_ok()) << all.status().message();
       ASSERT_THAT(all.value(), testing::ElementsAre(round, 100 + round, 200 + round));
-      const auto agreed = host.agree(host.index() + round);
+      const auto agreed = runner.agree(runner.index() + round);
       ASSERT_TRUE(agreed.is_ok()) << agreed.status().message();
       ASSERT_EQ(agreed.value(), round);
     }
-    const auto first = host.first_reason(host.index() == 2 ? error(Code::resource, "no memory") : Status());
+    const auto first = runner.first_reason(runner.index() == 2 ? error(Code::resource, "no memory") : Status());
     ASSERT_TRUE(first.is_ok()) << first.status().message();
     EXPECT_EQ(first.value().text(), "no memory");
     EXPECT_EQ(first.value().code, Code::resource);
@@ -126,30 +127,30 @@ TEST(Exchange, HostsWithoutCommonMemoryExchangeRecordsAndAgree) {
 }
 
 TEST(Exchange, HostsWithoutCommonMemoryStartTogetherAndPassBarriers) {
-  on_hosts_apart([](Host& host) {
+  on_runners_apart([](Runner& runner) {
     std::int64_t last = 0;
     for (int round = 0; round < 50; ++round) {
-      const auto instant = host.start_together();
+      const auto instant = runner.start_together();
       const std::int64_t now = monotonic_ns();
       ASSERT_TRUE(instant.is_ok()) << instant.status().message();
       ASSERT_GE(now, instant.value());
       ASSERT_GT(instant.value(), last);
-      ASSERT_EQ(host.agree(instant.value()).value(), instant.value());
+      ASSERT_EQ(runner.agree(instant.value()).value(), instant.value());
       last = instant.value();
-      ASSERT_TRUE(host.start_after([&] { return host.pass_barrier(); }).is_ok());
-      ASSERT_EQ(host.agree(host.last_start().value()).value(), host.last_start().value());
+      ASSERT_TRUE(runner.start_after([&] { return runner.pass_barrier(); }).is_ok());
+      ASSERT_EQ(runner.agree(runner.last_start().value()).value(), runner.last_start().value());
     }
   });
 }
 
 TEST(Exchange, ALineIsProbedAcrossIt) {
-  on_hosts_apart(
-      [](Host& host) {
-        const auto trips = host.probe();
+  on_runners_apart(
+      [](Runner& runner) {
+        const auto trips = runner.probe();
         ASSERT_TRUE(trips.is_ok()) << trips.status().message();
         EXPECT_GT(trips.value().line_ns.value_or(0), 0);
       },
-      [](HostOptions& options) { options.yields = false; });
+      [](RunnerOptions& options) { options.yields = false; });
 }
 
 TEST(Exchange, SaysThatTheJobWasGivenUp) {
@@ -157,10 +158,10 @@ TEST(Exchange, SaysThatTheJobWasGivenUp) {
   const BoardMemory memory(kApart);
   OverSockets exchange(sockets, 1);
   exchange.is_given_up = true;
-  HostOptions options = host_options(1, kApart);
+  RunnerOptions options = runner_options(1, kApart);
   options.exchange = &exchange;
-  Host host(memory.board(), std::move(options));
-  EXPECT_EQ(host.exchange(1).status().code(), Code::aborted);
+  Runner runner(memory.board(), std::move(options));
+  EXPECT_EQ(runner.exchange(1).status().code(), Code::aborted);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A system under test that does its work in some calls only: what verification must not let pass. It exchanges the
-// blocks of all_to_all between the ranks of one host, when the last of them posts.
+// blocks of all_to_all between the ranks of one runner, when the last of them posts.
 #pragma once
 
 #include <cstring>

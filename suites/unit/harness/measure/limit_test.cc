@@ -147,15 +147,15 @@ TEST(LimitOf, IsNotThereWhereNothingMovesOrInputsAreOverwritten) {
   EXPECT_EQ(limit_of(scaled)->buffers, Buffers::shared);
 }
 
-/// Elements that are wrong after one call, on all hosts together.
+/// Elements that are wrong after one call, on all runners together.
 std::int64_t wrong_after_a_call(const Cell& cell) {
   const auto domain = local::open_domain(local::shape_for(cell.ranks)).value();
   const BoardMemory memory(cell.ranks);
   std::atomic<std::int64_t> wrong = 0;
-  on_hosts(memory.board(), cell.ranks, [&](Host& host) {
-    LimitBackend backend(*domain, host.ranks());
+  on_runners(memory.board(), cell.ranks, [&](Runner& runner) {
+    LimitBackend backend(*domain, runner.ranks());
     const Case instance = *limit_of(cell);
-    auto variant = make_limit(host, backend,
+    auto variant = make_limit(runner, backend,
                               {.backend = backend,
                                .memory = [](const Case&, std::size_t) { return plain_memory(); },
                                .instance = instance},
@@ -165,7 +165,7 @@ std::int64_t wrong_after_a_call(const Cell& cell) {
     for (const bool is_streamed : {false, true}) {
       backend.set_streamed(is_streamed);
       variant->refill(is_streamed ? 77 : 78);
-      ASSERT_TRUE(host.start_together().is_ok());
+      ASSERT_TRUE(runner.start_together().is_ok());
       RankTimes times;
       ASSERT_TRUE(variant->run(times).is_ok());
       const Damage damage = variant->verify();
@@ -189,10 +189,10 @@ TEST(Limit, OnTeamsDoesWhatTheCollectiveMeans) {
       for (const Cell& cell : cells_with_a_limit(3, bytes)) {
         const auto domain = local::open_domain(local::shape_for(3)).value();
         const BoardMemory memory(3);
-        Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = 3, .ranks = {0, 1, 2}});
-        LimitBackend backend(*domain, host.ranks(), teams);
+        Runner runner(memory.board(), {.runner = 0, .runners = 1, .job_ranks = 3, .ranks = {0, 1, 2}});
+        LimitBackend backend(*domain, runner.ranks(), teams);
         const Case instance = *limit_of(cell);
-        auto variant = make_limit(host, backend,
+        auto variant = make_limit(runner, backend,
                                   {.backend = backend,
                                    .memory = [](const Case&, std::size_t) { return plain_memory(); },
                                    .instance = instance},
@@ -225,9 +225,9 @@ TEST(Limit, RotatesThroughAsManySetsAsTheSystemsDo) {
   const std::vector<std::byte> filler(1 << 16, std::byte{1});
   const auto domain = local::open_domain(local::shape_for(1)).value();
   const BoardMemory memory(1);
-  on_hosts(memory.board(), 1, [&](Host& host) {
-    LimitBackend backend(*domain, host.ranks());
-    auto limit = make_limit(host, backend,
+  on_runners(memory.board(), 1, [&](Runner& runner) {
+    LimitBackend backend(*domain, runner.ranks());
+    auto limit = make_limit(runner, backend,
                             {.backend = backend,
                              .memory = [](const Case&, std::size_t) { return plain_memory(); },
                              .instance = one,

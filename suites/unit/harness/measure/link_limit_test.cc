@@ -42,9 +42,9 @@ TEST(LinkLimit, WhatIsKnownToARankOfAMachineIsNotSentThere) {
 
 /// Calls the streams of a cell some times.
 void stream_on(const std::vector<int>& machines, Collective collective) {
-  on_machines(machines, [&](Host& host, const MeshPlace& place) {
+  on_machines(machines, [&](Runner& runner, const MeshPlace& place) {
     auto limit =
-        LinkLimit::open(host, {.machines = Hosts(place.machines), .interface = place.interface, .key = place.key});
+        LinkLimit::open(runner, {.machines = Hosts(place.machines), .interface = place.interface, .key = place.key});
     ASSERT_TRUE(limit.is_ok()) << limit.status().message();
     limit.value()->begin_cell(cell_of(collective, static_cast<int>(machines.size())));
     EXPECT_TRUE(limit.value()->has_something_to_send());
@@ -59,7 +59,7 @@ void stream_on(const std::vector<int>& machines, Collective collective) {
       }
       EXPECT_EQ(streams.value()->flaw(0), "");
       // What flaw has spoiled does not look like a stream that has come.
-      const bool gets_some = place.machines[static_cast<std::size_t>(host.index())] == 0 && host.index() == 0;
+      const bool gets_some = place.machines[static_cast<std::size_t>(runner.index())] == 0 && runner.index() == 0;
       if (gets_some && call == 10) {
         EXPECT_THAT(streams.value()->flaw(0), testing::HasSubstr("is not that of call 11"));
       }
@@ -71,9 +71,9 @@ TEST(LinkLimit, TwoMachinesExchange) { stream_on({0, 0, 1}, Collective::all_redu
 TEST(LinkLimit, ThreeMachinesSendToTheNextOne) { stream_on({0, 1, 1, 2}, Collective::all_reduce); }
 
 TEST(LinkLimit, ACellThatNeedsNothingOfAnotherMachineHasNone) {
-  on_machines({0, 1}, [&](Host& host, const MeshPlace& place) {
+  on_machines({0, 1}, [&](Runner& runner, const MeshPlace& place) {
     auto limit =
-        LinkLimit::open(host, {.machines = Hosts(place.machines), .interface = place.interface, .key = place.key});
+        LinkLimit::open(runner, {.machines = Hosts(place.machines), .interface = place.interface, .key = place.key});
     ASSERT_TRUE(limit.is_ok()) << limit.status().message();
     limit.value()->begin_cell(cell_of(Collective::barrier, 2));
     EXPECT_FALSE(limit.value()->has_something_to_send());

@@ -22,10 +22,10 @@ class LoopAhead : public testing::Test {
   void open(bool has_instants, std::chrono::nanoseconds timeout) {
     library_.device.has_instants = has_instants;
     table_ = stream_table(true);
-    host_.emplace(
+    runner_.emplace(
         memory_.board(),
-        HostOptions{
-            .host = 0, .hosts = 1, .job_ranks = 1, .ranks = {0}, .yields = true, .timeout = timeout, .grace = 0ns});
+        RunnerOptions{
+            .runner = 0, .runners = 1, .job_ranks = 1, .ranks = {0}, .yields = true, .timeout = timeout, .grace = 0ns});
     backend_ = ReferenceBackend::over(LoadedBackend::of(table_));
     ASSERT_TRUE(backend_->open(1, 0, {.local_ranks = 1}).is_ok());
     one_.collective = Collective::all_gather;
@@ -33,10 +33,10 @@ class LoopAhead : public testing::Test {
     one_.count = 30;
     one_.bytes = buffer_bytes(one_.problem(), one_.count, size_of(one_.dtype));
     auto made =
-        Variant::create(*host_, {.backend = *backend_,
-                                 .memory = [this](const Case&, std::size_t) { return library_.device.allocator(); },
-                                 .instance = one_,
-                                 .is_asynchronous = true});
+        Variant::create(*runner_, {.backend = *backend_,
+                                   .memory = [this](const Case&, std::size_t) { return library_.device.allocator(); },
+                                   .instance = one_,
+                                   .is_asynchronous = true});
     ASSERT_TRUE(made.is_ok()) << made.status().message();
     variant_.emplace(std::move(made).value());
     ASSERT_TRUE(variant_->run(times_).is_ok());
@@ -48,7 +48,7 @@ class LoopAhead : public testing::Test {
   StreamLibrary library_;
   TuttiBackend table_{};
   BoardMemory memory_{1};
-  std::optional<Host> host_;
+  std::optional<Runner> runner_;
   std::unique_ptr<ReferenceBackend> backend_;
   Case one_;
   std::optional<Variant> variant_;
@@ -99,7 +99,7 @@ TEST_F(LoopAhead, TellsTheBoardThatItGetsOn) {
   const std::uint64_t operation = status().operation.load();
   ASSERT_TRUE(variant_->run_loop(times_, {.operations = 3}).is_ok());
   EXPECT_GT(status().pending_since_ns.load(), announced);
-  EXPECT_EQ(status().operation.load(), operation) << "of other hosts' ranks it is as many";
+  EXPECT_EQ(status().operation.load(), operation) << "of other runners' ranks it is as many";
 }
 
 }  // namespace

@@ -41,22 +41,22 @@ Case overlapped_case(const Backend& backend) {
   return one;
 }
 
-Variant variant_of(Host& host, LazyBackend& backend) {
-  return Variant::create(host, {.backend = backend,
-                                .memory = [](const Case&, std::size_t) { return plain_memory(); },
-                                .instance = overlapped_case(backend),
-                                .is_asynchronous = true})
+Variant variant_of(Runner& runner, LazyBackend& backend) {
+  return Variant::create(runner, {.backend = backend,
+                                  .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                  .instance = overlapped_case(backend),
+                                  .is_asynchronous = true})
       .value();
 }
 
-HostOptions alone() { return {.host = 0, .hosts = 1, .job_ranks = 1, .ranks = {0}}; }
+RunnerOptions alone() { return {.runner = 0, .runners = 1, .job_ranks = 1, .ranks = {0}}; }
 
 TEST(Overlap, RoundsHaveFourTimesAndOneCallInTenRoundsIsVerified) {
   const BoardMemory memory(1);
-  Host host(memory.board(), alone());
+  Runner runner(memory.board(), alone());
   LazyBackend backend([](int) { return true; });
-  Variant variant = variant_of(host, backend);
-  const auto result = measure_overlap(host, variant, {.calls = 3, .pure_us = 1, .salt = 5, .end_ns = 1});
+  Variant variant = variant_of(runner, backend);
+  const auto result = measure_overlap(runner, variant, {.calls = 3, .pure_us = 1, .salt = 5, .end_ns = 1});
   ASSERT_TRUE(result.is_ok()) << result.status().message();
   EXPECT_EQ(result.value().wrong, 0) << result.value().reason;
   for (const auto* times : {&result.value().pure_us, &result.value().computing_us, &result.value().overlapped_us,
@@ -64,8 +64,8 @@ TEST(Overlap, RoundsHaveFourTimesAndOneCallInTenRoundsIsVerified) {
     EXPECT_EQ(times->size(), 1U) << "there was no time for more";
   }
   EXPECT_EQ(backend.calls(), 3 + 1) << "of a round all but the computing alone, and the one that is verified";
-  const auto full =
-      measure_overlap(host, variant, {.calls = 3, .pure_us = 1, .salt = 5, .end_ns = monotonic_ns() + 60'000'000'000});
+  const auto full = measure_overlap(runner, variant,
+                                    {.calls = 3, .pure_us = 1, .salt = 5, .end_ns = monotonic_ns() + 60'000'000'000});
   EXPECT_EQ(full.value().pure_us.size(), 200U) << "enough, however much time there is";
 }
 
@@ -101,18 +101,18 @@ class TellingSystem final : public PlainBackend {
 
 TEST(Overlap, ComputesWhileItIsPostedWithAndWithoutCallsBetween) {
   const BoardMemory memory(1);
-  Host host(memory.board(), alone());
+  Runner runner(memory.board(), alone());
   std::vector<std::string> story;
   TellingSystem system(story);
   Case one = overlapped_case(system);
-  Variant variant = Variant::create(host, {.backend = system,
-                                           .memory = [](const Case&, std::size_t) { return plain_memory(); },
-                                           .instance = one,
-                                           .is_asynchronous = true})
+  Variant variant = Variant::create(runner, {.backend = system,
+                                             .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                             .instance = one,
+                                             .is_asynchronous = true})
                         .value();
   const Compute compute = [&](int index, int parts) { story.push_back(fmt::format("{}/{}", index, parts)); };
   const auto result = measure_overlap(
-      host, variant, {.calls = 2, .compute = compute, .end_ns = 1, .conditions = {.checking = Checking::none}});
+      runner, variant, {.calls = 2, .compute = compute, .end_ns = 1, .conditions = {.checking = Checking::none}});
   ASSERT_TRUE(result.is_ok()) << result.status().message();
   EXPECT_THAT(story, testing::ElementsAre("post", "test", "test", "test",                         // pure
                                           "0/1",                                                  // computing
@@ -122,16 +122,16 @@ TEST(Overlap, ComputesWhileItIsPostedWithAndWithoutCallsBetween) {
 
 TEST(Overlap, EachTimeIsThatOfItsKind) {
   const BoardMemory memory(1);
-  Host host(memory.board(), alone());
+  Runner runner(memory.board(), alone());
   LazyBackend backend([](int) { return true; });
-  Variant variant = variant_of(host, backend);
+  Variant variant = variant_of(runner, backend);
   int alone_or_overlapped = 0;
   const Compute compute = [&](int /*index*/, int parts) {
     const int longer = parts > 1 ? 1 : ++alone_or_overlapped == 1 ? 4 : 16;
     std::this_thread::sleep_for(longer * std::chrono::milliseconds(2));
   };
   const auto result = measure_overlap(
-      host, variant, {.calls = 3, .compute = compute, .end_ns = 1, .conditions = {.checking = Checking::none}});
+      runner, variant, {.calls = 3, .compute = compute, .end_ns = 1, .conditions = {.checking = Checking::none}});
   ASSERT_TRUE(result.is_ok()) << result.status().message();
   EXPECT_GE(result.value().computing_us.at(0), 8e3);
   EXPECT_GE(result.value().overlapped_us.at(0), 32e3);
@@ -142,19 +142,19 @@ TEST(Overlap, RoundsToWhichARankCameLateDoNotCount) {
   constexpr auto kHeldUp = std::chrono::milliseconds(40);
   for (const auto sync : {Synchronisation::roundtime, Synchronisation::dissemination}) {
     const BoardMemory memory(2);
-    on_hosts(
+    on_runners(
         memory.board(), 2,
-        [&](Host& host) {
+        [&](Runner& runner) {
           LazyBackend backend([](int) { return true; });
           Case one = overlapped_case(backend);
           one.ranks = 2;
           one.collective = Collective::barrier;
-          Variant variant = Variant::create(host, {.backend = backend,
-                                                   .memory = [](const Case&, std::size_t) { return plain_memory(); },
-                                                   .instance = one,
-                                                   .is_asynchronous = true})
+          Variant variant = Variant::create(runner, {.backend = backend,
+                                                     .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                                     .instance = one,
+                                                     .is_asynchronous = true})
                                 .value();
-          const auto result = measure_overlap(host, variant,
+          const auto result = measure_overlap(runner, variant,
                                               {.calls = 3,
                                                .pure_us = 1,
                                                .end_ns = 1,
@@ -163,21 +163,21 @@ TEST(Overlap, RoundsToWhichARankCameLateDoNotCount) {
           ASSERT_TRUE(result.is_ok()) << result.status().message();
           EXPECT_EQ(result.value().pure_us.size(), sync == Synchronisation::roundtime ? 0U : 1U);
         },
-        [&, starts = 0](int host) mutable {
-          if (host == 1 && ++starts == 3) std::this_thread::sleep_for(kHeldUp);
+        [&, starts = 0](int runner) mutable {
+          if (runner == 1 && ++starts == 3) std::this_thread::sleep_for(kHeldUp);
         });
   }
 }
 
 TEST(Overlap, AWrongResultOfAnOverlappedCallIsTheRowsVerdict) {
   const BoardMemory memory(1);
-  Host host(memory.board(), alone());
+  Runner runner(memory.board(), alone());
   constexpr int kCallsBefore = 2;  // a cell without time: one that is discarded and one that is verified
   LazyBackend backend([](int number) { return number < kCallsBefore; });
   std::vector<Variant> variants;
-  variants.push_back(variant_of(host, backend));
+  variants.push_back(variant_of(runner, backend));
   const auto rows =
-      measure_cell(host, variants, {.most_time = std::chrono::nanoseconds(0), .conditions = {.overlap_calls = 4}});
+      measure_cell(runner, variants, {.most_time = std::chrono::nanoseconds(0), .conditions = {.overlap_calls = 4}});
   ASSERT_TRUE(rows.is_ok()) << rows.status().message();
   const Row& row = rows.value().front();
   EXPECT_EQ(row.verdict, Verdict::wrong);
@@ -187,34 +187,34 @@ TEST(Overlap, AWrongResultOfAnOverlappedCallIsTheRowsVerdict) {
 
 TEST(Overlap, CatchesASystemThatDoesNotWorkInTheCallThatIsVerified) {
   const BoardMemory memory(1);
-  Host host(memory.board(), alone());
+  Runner runner(memory.board(), alone());
   LazyBackend backend([](int number) { return number < 3; });
-  Variant variant = variant_of(host, backend);
+  Variant variant = variant_of(runner, backend);
   const OverlapOptions options{.calls = 3, .pure_us = 1, .salt = 5, .end_ns = 1};
-  EXPECT_GT(measure_overlap(host, variant, options).value().wrong, 0);
+  EXPECT_GT(measure_overlap(runner, variant, options).value().wrong, 0);
   OverlapOptions unchecked = options;
   unchecked.conditions.checking = Checking::none;
-  EXPECT_EQ(measure_overlap(host, variant, unchecked).value().wrong, 0);
+  EXPECT_EQ(measure_overlap(runner, variant, unchecked).value().wrong, 0);
 }
 
 TEST(Overlap, CatchesASystemThatDoesNotWorkInTheLastCallThatIsTimed) {
   const BoardMemory memory(1);
-  Host host(memory.board(), alone());
+  Runner runner(memory.board(), alone());
   LazyBackend backend([](int number) { return number != 2; });
-  Variant variant = variant_of(host, backend);
+  Variant variant = variant_of(runner, backend);
   const OverlapOptions options{.calls = 3, .pure_us = 1, .salt = 5, .end_ns = 1};
-  EXPECT_GT(measure_overlap(host, variant, options).value().wrong, 0);
+  EXPECT_GT(measure_overlap(runner, variant, options).value().wrong, 0);
 }
 
 TEST(Overlap, IsPartOfTheRowWhereItIsAskedFor) {
   const BoardMemory memory(1);
-  Host host(memory.board(), alone());
+  Runner runner(memory.board(), alone());
   for (const int calls : {0, 4}) {
     LazyBackend backend([](int) { return true; });
     std::vector<Variant> variants;
-    variants.push_back(variant_of(host, backend));
+    variants.push_back(variant_of(runner, backend));
     const auto rows = measure_cell(
-        host, variants, {.most_time = std::chrono::milliseconds(40), .conditions = {.overlap_calls = calls}});
+        runner, variants, {.most_time = std::chrono::milliseconds(40), .conditions = {.overlap_calls = calls}});
     ASSERT_TRUE(rows.is_ok()) << rows.status().message();
     const Row& row = rows.value().front();
     EXPECT_EQ(row.verdict, Verdict::ok) << row.reason;

@@ -57,26 +57,26 @@ class Place {
   explicit Place(int forgotten = 0) {
     std::vector<int> ranks(kRanks);
     std::iota(ranks.begin(), ranks.end(), 0);
-    host_.emplace(memory_.board(), HostOptions{.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = ranks});
+    runner_.emplace(memory_.board(), RunnerOptions{.runner = 0, .runners = 1, .job_ranks = kRanks, .ranks = ranks});
     domain_ = local::open_domain(local::shape_for(kRanks)).value();
     backend_ = OwnBackend::create(*domain_, ranks, {.waiting = Waiting::yield, .prove_plans = false}).value();
     backend_->set_substitute([forgotten](const Case& one, const Problem& /*problem*/) {
       return one.algorithm == "forgetful" ? std::optional(forgetting(forgotten)) : std::nullopt;
     });
   }
-  [[nodiscard]] Host& host() { return *host_; }
+  [[nodiscard]] Runner& runner() { return *runner_; }
   [[nodiscard]] Variant variant(const Case& one) {
     auto made = Variant::create(
-        *host_, {.backend = *backend_,
-                 .memory = [this](const Case& which, std::size_t index) { return backend_->allocator(which, index); },
-                 .instance = one});
+        *runner_, {.backend = *backend_,
+                   .memory = [this](const Case& which, std::size_t index) { return backend_->allocator(which, index); },
+                   .instance = one});
     EXPECT_TRUE(made.is_ok()) << made.status().message();
     return std::move(made).value();
   }
 
  private:
   BoardMemory memory_{kRanks};
-  std::optional<Host> host_;
+  std::optional<Runner> runner_;
   std::unique_ptr<Domain> domain_;
   std::unique_ptr<OwnBackend> backend_;
 };
@@ -86,7 +86,7 @@ TEST(Passes, OneOperationOfFewElementsDoesNotShowEveryRank) {
   Variant variant = place.variant(case_of(Dtype::f8e5m2, Op::sum, "forgetful"));
   int wrong = 0;
   for (std::uint64_t salt = 1; salt <= kPasses; ++salt) {
-    const auto damage = check_operation(place.host(), variant, {.salt = salt});
+    const auto damage = check_operation(place.runner(), variant, {.salt = salt});
     ASSERT_TRUE(damage.is_ok()) << damage.status().message();
     wrong += damage.value().wrong > 0 ? 1 : 0;
   }
@@ -97,7 +97,7 @@ TEST(Passes, ACheckCatchesAForgottenRankOfForty) {
   for (int forgotten = 0; forgotten < kRanks; forgotten += 3) {
     Place place(forgotten);
     Variant variant = place.variant(case_of(Dtype::f8e5m2, Op::sum, "forgetful"));
-    const auto row = check_case(place.host(), variant);
+    const auto row = check_case(place.runner(), variant);
     ASSERT_TRUE(row.is_ok()) << row.status().message();
     EXPECT_EQ(row.value().verdict, Verdict::wrong) << forgotten;
     EXPECT_EQ(row.value().checked_on, "every; 3 passes of 15 ranks");
@@ -109,7 +109,7 @@ TEST(Passes, ARunCatchesAForgottenRankOfFortyHoweverLittleTimeThereIs) {
   std::vector<Variant> variants;
   variants.push_back(place.variant(case_of(Dtype::f8e5m2, Op::sum, "forgetful")));
   variants.push_back(place.variant(case_of(Dtype::f8e5m2, Op::sum, "one_shot")));
-  const auto rows = measure_cell(place.host(), variants, {.most_time = std::chrono::nanoseconds(0)});
+  const auto rows = measure_cell(place.runner(), variants, {.most_time = std::chrono::nanoseconds(0)});
   ASSERT_TRUE(rows.is_ok()) << rows.status().message();
   EXPECT_EQ(rows.value()[0].verdict, Verdict::wrong);
   EXPECT_EQ(rows.value()[1].verdict, Verdict::ok) << rows.value()[1].reason;
@@ -124,10 +124,10 @@ TEST(Passes, ALoopOfADropInProgramIsCheckedUntilAForgottenRankOfFortyShows) {
       one.is_in_place = is_in_place;
       one.cadence = Cadence::streaming;
       Variant variant = place.variant(one);
-      const auto result = measure_stream(place.host(), variant, {.operations = 2, .salt = 5});
+      const auto result = measure_stream(place.runner(), variant, {.operations = 2, .salt = 5});
       ASSERT_TRUE(result.is_ok()) << result.status().message();
       EXPECT_EQ(result.value().failed_checks, 1) << forgotten << (is_in_place ? " in place" : "");
-      const auto unchecked = measure_stream(place.host(), variant, {.operations = 2, .checks = 0});
+      const auto unchecked = measure_stream(place.runner(), variant, {.operations = 2, .checks = 0});
       ASSERT_TRUE(unchecked.is_ok()) << unchecked.status().message();
       EXPECT_EQ(unchecked.value().wrong, 0);
     }

@@ -35,7 +35,7 @@ std::vector<std::size_t> backwards() {
 float in_float(float sum) { return sum; }
 float in_bfloat16(float sum) { return BFloat16::from_float(sum).to_float(); }
 
-/// Sums floats, or wraps integers of 32 bits, of all ranks of one host when the last of them posts.
+/// Sums floats, or wraps integers of 32 bits, of all ranks of one runner when the last of them posts.
 class Adder final : public PlainBackend {
  public:
   explicit Adder(OrderOf order, float (*rounded)(float) = in_float)
@@ -96,14 +96,14 @@ Row row_of_adder(OrderOf order, float (*rounded)(float) = in_float, Dtype dtype 
   one.count = kCount;
   one.bytes = buffer_bytes(one.problem(), one.count, size_of(one.dtype));
   const BoardMemory memory(kRanks);
-  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kRanks, .ranks = {0, 1, 2, 3, 4}});
+  Runner runner(memory.board(), {.runner = 0, .runners = 1, .job_ranks = kRanks, .ranks = {0, 1, 2, 3, 4}});
   std::vector<Variant> variants;
-  variants.push_back(
-      Variant::create(
-          host, {.backend = adder, .memory = [](const Case&, std::size_t) { return plain_memory(); }, .instance = one})
-          .value());
+  variants.push_back(Variant::create(runner, {.backend = adder,
+                                              .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                              .instance = one})
+                         .value());
   auto rows =
-      measure_cell(host, variants, {.most_time = std::chrono::nanoseconds(0), .conditions = {.checking = checking}});
+      measure_cell(runner, variants, {.most_time = std::chrono::nanoseconds(0), .conditions = {.checking = checking}});
   EXPECT_TRUE(rows.is_ok()) << rows.status().message();
   EXPECT_EQ(variants.front().values(), Values::exact) << "as it was";
   return rows.value().front();

@@ -34,16 +34,17 @@ std::vector<ReplayedPart> parts_of(Works works, bool are_shared, std::vector<std
   one.count = 100;
   one.bytes = buffer_bytes(one.problem(), one.count, size_of(one.dtype));
   const BoardMemory memory(kReplayRanks);
-  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kReplayRanks, .ranks = {0, 1}});
+  Runner runner(memory.board(), {.runner = 0, .runners = 1, .job_ranks = kReplayRanks, .ranks = {0, 1}});
   std::vector<ReplaySystem> systems(1);
   systems.front().calls = {{.step = 0, .variant = 0}, {.step = 1, .variant = are_shared ? 0U : 1U}};
   for (int i = 0; i < (are_shared ? 1 : 2); ++i) {
     auto variant = Variant::create(
-        host, {.backend = backend, .memory = [](const Case&, std::size_t) { return plain_memory(); }, .instance = one});
+        runner,
+        {.backend = backend, .memory = [](const Case&, std::size_t) { return plain_memory(); }, .instance = one});
     EXPECT_TRUE(variant.is_ok()) << variant.status().message();
     systems.front().variants.push_back(std::move(variant).value());
   }
-  auto parts = replay(host, systems, {.steps = 2, .gaps_ns = std::move(gaps_ns), .iterations = kReplays});
+  auto parts = replay(runner, systems, {.steps = 2, .gaps_ns = std::move(gaps_ns), .iterations = kReplays});
   EXPECT_TRUE(parts.is_ok()) << parts.status().message();
   EXPECT_EQ(backend.calls(), 2 * (kReplays + 3));
   return std::move(parts).value().front();

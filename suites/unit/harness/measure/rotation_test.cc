@@ -66,16 +66,16 @@ class RotatingBlock : public testing::TestWithParam<bool> {
     Case one = rotated_case(800, kBoth, RanksAs::tasks);
     one.backend = backend.name();
     one.is_in_place = GetParam();
-    return Variant::create(host_, {.backend = backend,
-                                   .memory = [](const Case&, std::size_t) { return plain_memory(); },
-                                   .instance = one,
-                                   .rotation = rotation,
-                                   .filler = filler});
+    return Variant::create(runner_, {.backend = backend,
+                                     .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                     .instance = one,
+                                     .rotation = rotation,
+                                     .filler = filler});
   }
 
   static constexpr int kBoth = 2;
   BoardMemory memory_{kBoth};
-  Host host_{memory_.board(), {.host = 0, .hosts = 1, .job_ranks = kBoth, .ranks = {0, 1}}};
+  Runner runner_{memory_.board(), {.runner = 0, .runners = 1, .job_ranks = kBoth, .ranks = {0, 1}}};
 };
 
 TEST_P(RotatingBlock, UsesTheSetsInTurnAndIsVerified) {
@@ -85,7 +85,7 @@ TEST_P(RotatingBlock, UsesTheSetsInTurnAndIsVerified) {
   auto variant = rotating(backend, {.sets = kSets, .filler_bytes = 1000}, filler);
   ASSERT_TRUE(variant.is_ok()) << variant.status().message();
   EXPECT_EQ(variant.value().sets(), kSets);
-  const auto result = run_block(host_, variant.value(), {.salt = 7, .samples = kRotatedCalls});
+  const auto result = run_block(runner_, variant.value(), {.salt = 7, .samples = kRotatedCalls});
   ASSERT_TRUE(result.is_ok()) << result.status().message();
   EXPECT_EQ(result.value().wrong, 0) << result.value().reason;
   const std::vector<const void*>& outputs = backend.outputs();
@@ -127,7 +127,7 @@ TEST_P(RotatingBlock, CatchesASystemThatWorksBeforeTheLastCallOnly) {
   LazyBackend backend([](int number) { return number < 2 + kRotatedCalls; });
   auto variant = rotating(backend, {.sets = 4});
   ASSERT_TRUE(variant.is_ok()) << variant.status().message();
-  EXPECT_GT(run_block(host_, variant.value(), {.salt = 7, .samples = kRotatedCalls}).value().wrong, 0);
+  EXPECT_GT(run_block(runner_, variant.value(), {.salt = 7, .samples = kRotatedCalls}).value().wrong, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Placements, RotatingBlock, testing::Bool(),

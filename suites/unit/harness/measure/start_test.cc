@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples to which a rank came late do not count, on any host; those after a barrier have nobody late.
+// Samples to which a rank came late do not count, on any runner; those after a barrier have nobody late.
 #include "harness/measure/start.h"
 
 #include <algorithm>
@@ -20,23 +20,23 @@
 namespace tutti::harness::measure {
 namespace {
 
-constexpr int kTwoHosts = 2;
-constexpr auto kLate = std::chrono::milliseconds(40);  // longer than a host is held up by others' work
+constexpr int kTwoRunners = 2;
+constexpr auto kLate = std::chrono::milliseconds(40);  // longer than a runner is held up by others' work
 const MemorySource kPlain = [](const Case&, std::size_t) { return plain_memory(); };
 
 Case started_case(Collective collective) {
   Case one;
   one.collective = collective;
   one.backend = "lazy";
-  one.ranks = kTwoHosts;
+  one.ranks = kTwoRunners;
   one.ranks_as = RanksAs::threads;
   return one;
 }
 
-/// Does nothing, on each host.
+/// Does nothing, on each runner.
 struct Idle {
-  explicit Idle(Host& host, Collective collective = Collective::barrier)
-      : variant(Variant::create(host, {.backend = backend, .memory = kPlain, .instance = started_case(collective)})
+  explicit Idle(Runner& runner, Collective collective = Collective::barrier)
+      : variant(Variant::create(runner, {.backend = backend, .memory = kPlain, .instance = started_case(collective)})
                     .value()) {}
   LazyBackend backend{[](int) { return false; }};
   Variant variant;
@@ -61,21 +61,21 @@ TEST(Start, ASampleIsLateByMoreThanTheToleranceAndByMoreThanOneInAHundred) {
 
 TEST(Start, WhoIsLateSpoilsASampleOnAllHosts) {
   constexpr int kCalls = 8;
-  const BoardMemory memory(kTwoHosts);
-  std::array<std::vector<Sample>, kTwoHosts> samples;
-  int starts = 0;  // of host 1
-  on_hosts(
-      memory.board(), kTwoHosts,
-      [&](Host& host) {
-        Idle idle(host);
+  const BoardMemory memory(kTwoRunners);
+  std::array<std::vector<Sample>, kTwoRunners> samples;
+  int starts = 0;  // of runner 1
+  on_runners(
+      memory.board(), kTwoRunners,
+      [&](Runner& runner) {
+        Idle idle(runner);
         auto result =
-            run_block(host, idle.variant,
+            run_block(runner, idle.variant,
                       {.salt = 7, .samples = kCalls, .discarded = 2, .conditions = {.checking = Checking::none}});
         ASSERT_TRUE(result.is_ok()) << result.status().message();
-        samples[static_cast<std::size_t>(host.index())] = std::move(result).value().samples;
+        samples[static_cast<std::size_t>(runner.index())] = std::move(result).value().samples;
       },
-      [&](int host) {
-        if (host == 1 && starts++ % 4 == 3) std::this_thread::sleep_for(kLate);
+      [&](int runner) {
+        if (runner == 1 && starts++ % 4 == 3) std::this_thread::sleep_for(kLate);
       });
   for (const auto& of_host : samples) {
     ASSERT_EQ(of_host.size(), static_cast<std::size_t>(kCalls));
@@ -92,11 +92,11 @@ TEST(Start, WhoIsLateSpoilsASampleOnAllHosts) {
 }
 
 TEST(Start, TheLatenessThatWasAskedForIsNone) {
-  const BoardMemory memory(kTwoHosts);
-  on_hosts(memory.board(), kTwoHosts, [&](Host& host) {
-    Idle idle(host);
+  const BoardMemory memory(kTwoRunners);
+  on_runners(memory.board(), kTwoRunners, [&](Runner& runner) {
+    Idle idle(runner);
     const auto result =
-        run_block(host, idle.variant,
+        run_block(runner, idle.variant,
                   {.salt = 7,
                    .samples = 6,
                    .discarded = 0,
@@ -114,15 +114,15 @@ TEST(Start, NobodyBeginsBeforeAllHaveCome) {
   for (const auto sync : {Synchronisation::roundtime, Synchronisation::dissemination, Synchronisation::library}) {
     const BoardMemory memory(kThree);
     std::atomic<int> come = 0, announced = 0;
-    on_hosts(
+    on_runners(
         memory.board(), kThree,
-        [&](Host& host) {
-          Idle barrier(host);
-          barrier.backend.set_on_call([&] { EXPECT_TRUE(host.pass_barrier().is_ok()); });
+        [&](Runner& runner) {
+          Idle barrier(runner);
+          barrier.backend.set_on_call([&] { EXPECT_TRUE(runner.pass_barrier().is_ok()); });
           for (int round = 1; round <= kRounds; ++round) {
-            if (round % kThree == host.index()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+            if (round % kThree == runner.index()) std::this_thread::sleep_for(std::chrono::microseconds(200));
             ++come;
-            ASSERT_TRUE(start(host, {.how = sync, .barrier = &barrier.variant}).is_ok());
+            ASSERT_TRUE(start(runner, {.how = sync, .barrier = &barrier.variant}).is_ok());
             ASSERT_GE(come.load(), round * kThree) << to_string(sync);
           }
           EXPECT_EQ(barrier.backend.calls(), sync == Synchronisation::library ? kRounds : 0);
@@ -132,15 +132,15 @@ TEST(Start, NobodyBeginsBeforeAllHaveCome) {
   }
 }
 
-/// Measures nothing on two hosts of which the second is late to announced instants: to all, or to the first ones.
+/// Measures nothing on two runners of which the second is late to announced instants: to all, or to the first ones.
 Row measured_late(Synchronisation sync, int starts, std::vector<Sample>* all) {
-  const BoardMemory memory(kTwoHosts);
+  const BoardMemory memory(kTwoRunners);
   Row row;
-  on_hosts(
-      memory.board(), kTwoHosts,
-      [&](Host& host) {
-        Idle idle(host), barrier(host);
-        barrier.backend.set_on_call([&] { static_cast<void>(host.pass_barrier()); });
+  on_runners(
+      memory.board(), kTwoRunners,
+      [&](Runner& runner) {
+        Idle idle(runner), barrier(runner);
+        barrier.backend.set_on_call([&] { static_cast<void>(runner.pass_barrier()); });
         std::vector<Variant> variants;
         variants.push_back(std::move(idle.variant));
         CellOptions options{.most_time = kLate, .conditions = {.checking = Checking::none, .sync = sync}};
@@ -149,12 +149,12 @@ Row measured_late(Synchronisation sync, int starts, std::vector<Sample>* all) {
           all->assign(samples.begin(), samples.end());
           return Status();
         };
-        const auto rows = measure_cell(host, variants, options);
+        const auto rows = measure_cell(runner, variants, options);
         ASSERT_TRUE(rows.is_ok()) << rows.status().message();
-        if (host.index() == 0) row = rows.value().front();
+        if (runner.index() == 0) row = rows.value().front();
       },
-      [&, started = 0](int host) mutable {
-        if (host == 1 && started++ < starts) std::this_thread::sleep_for(kLate);
+      [&, started = 0](int runner) mutable {
+        if (runner == 1 && started++ < starts) std::this_thread::sleep_for(kLate);
       });
   return row;
 }
@@ -202,11 +202,11 @@ TEST(Start, AfterABarrierNobodyIsLate) {
 /// A barrier that tells how often it was run.
 TEST(Start, InLibraryTheBarrierOfTheSystemRunsBeforeEachCall) {
   const BoardMemory memory(1);
-  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = 1, .ranks = {0}});
-  Idle idle(host), barrier(host);
+  Runner runner(memory.board(), {.runner = 0, .runners = 1, .job_ranks = 1, .ranks = {0}});
+  Idle idle(runner), barrier(runner);
   constexpr int kCalls = 5;
   const auto result = run_block(
-      host, idle.variant,
+      runner, idle.variant,
       {.salt = 7, .samples = kCalls, .start = {.how = Synchronisation::library, .barrier = &barrier.variant}});
   ASSERT_TRUE(result.is_ok()) << result.status().message();
   EXPECT_EQ(idle.backend.calls(), 2 + kCalls + 1);

@@ -18,8 +18,9 @@ class OnAStream : public testing::Test {
  protected:
   void open(int ranks, bool has_all = true) {
     table_ = stream_table(has_all);
-    host_.emplace(memory_.board(), HostOptions{.host = 0, .hosts = 1, .job_ranks = ranks, .ranks = {0, 1}});
-    if (ranks == 1) host_.emplace(memory_.board(), HostOptions{.host = 0, .hosts = 1, .job_ranks = 1, .ranks = {0}});
+    runner_.emplace(memory_.board(), RunnerOptions{.runner = 0, .runners = 1, .job_ranks = ranks, .ranks = {0, 1}});
+    if (ranks == 1)
+      runner_.emplace(memory_.board(), RunnerOptions{.runner = 0, .runners = 1, .job_ranks = 1, .ranks = {0}});
     backend_ = ReferenceBackend::over(LoadedBackend::of(table_));
     ASSERT_TRUE(backend_->open(ranks, 0, {.local_ranks = ranks}).is_ok());
     one_.collective = Collective::all_gather;
@@ -28,15 +29,16 @@ class OnAStream : public testing::Test {
     one_.bytes = buffer_bytes(one_.problem(), one_.count, size_of(one_.dtype));
   }
   [[nodiscard]] Result<Variant> variant(bool is_asynchronous) {
-    return Variant::create(*host_, {.backend = *backend_,
-                                    .memory = [this](const Case&, std::size_t) { return library_.device.allocator(); },
-                                    .instance = one_,
-                                    .is_asynchronous = is_asynchronous});
+    return Variant::create(*runner_,
+                           {.backend = *backend_,
+                            .memory = [this](const Case&, std::size_t) { return library_.device.allocator(); },
+                            .instance = one_,
+                            .is_asynchronous = is_asynchronous});
   }
   [[nodiscard]] Row checked(bool is_asynchronous) {
     auto made = variant(is_asynchronous);
     EXPECT_TRUE(made.is_ok()) << made.status().message();
-    auto row = check_case(*host_, made.value());
+    auto row = check_case(*runner_, made.value());
     EXPECT_TRUE(row.is_ok()) << row.status().message();
     return row.is_ok() ? row.value() : Row();
   }
@@ -44,7 +46,7 @@ class OnAStream : public testing::Test {
   StreamLibrary library_;
   TuttiBackend table_{};
   BoardMemory memory_{2};
-  std::optional<Host> host_;
+  std::optional<Runner> runner_;
   std::unique_ptr<ReferenceBackend> backend_;
   Case one_;
 };
@@ -129,7 +131,7 @@ TEST_F(OnAStream, AWorldThatWasNotClosedIsAborted) {
 TEST_F(OnAStream, BuffersOfTheHostHaveNoStream) {
   open(1);
   const auto made = Variant::create(
-      *host_,
+      *runner_,
       {.backend = *backend_, .memory = [](const Case&, std::size_t) { return plain_memory(); }, .instance = one_});
   EXPECT_THAT(made.status().message(), HasSubstr("not on a stream"));
   ASSERT_EQ(library_.prepared.size(), 1U);

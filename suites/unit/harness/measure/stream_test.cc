@@ -29,11 +29,12 @@ class Stream : public testing::TestWithParam<bool> {
     one.is_in_place = is_in_place();
     one.cadence = Cadence::streaming;
     const BoardMemory memory(kStreamRanks);
-    Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kStreamRanks, .ranks = {0, 1}});
+    Runner runner(memory.board(), {.runner = 0, .runners = 1, .job_ranks = kStreamRanks, .ranks = {0, 1}});
     auto variant = Variant::create(
-        host, {.backend = backend, .memory = [](const Case&, std::size_t) { return plain_memory(); }, .instance = one});
+        runner,
+        {.backend = backend, .memory = [](const Case&, std::size_t) { return plain_memory(); }, .instance = one});
     EXPECT_TRUE(variant.is_ok()) << variant.status().message();
-    auto result = measure_stream(host, variant.value(), options);
+    auto result = measure_stream(runner, variant.value(), options);
     EXPECT_TRUE(result.is_ok()) << result.status().message();
     calls_ = backend.calls();
     return std::move(result).value();

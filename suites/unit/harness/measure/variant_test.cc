@@ -23,13 +23,13 @@ std::vector<std::size_t> starts_of(const Case& one, bool misaligns, std::uint64_
                                    const Conditions& conditions = {}) {
   LazyBackend backend([](int) { return true; });
   const BoardMemory memory(kVariantRanks);
-  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kVariantRanks, .ranks = {0, 1}});
-  auto variant = Variant::create(host, {.backend = backend,
-                                        .memory = [](const Case&, std::size_t) { return plain_memory(); },
-                                        .instance = one,
-                                        .seed = seed,
-                                        .conditions = conditions,
-                                        .misaligns = misaligns});
+  Runner runner(memory.board(), {.runner = 0, .runners = 1, .job_ranks = kVariantRanks, .ranks = {0, 1}});
+  auto variant = Variant::create(runner, {.backend = backend,
+                                          .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                          .instance = one,
+                                          .seed = seed,
+                                          .conditions = conditions,
+                                          .misaligns = misaligns});
   EXPECT_TRUE(variant.is_ok()) << variant.status().message();
   variant.value().refill(1);
   RankTimes times;
@@ -86,13 +86,13 @@ TEST(Variant, FindsTheSameStartsAgainByTheCasesIdAndTheSeed) {
 TEST(Variant, ShowsItsOwnNumberOnTheBoardOrThatOfTheHost) {
   LazyBackend backend([](int) { return true; });
   const BoardMemory memory(kVariantRanks);
-  Host host(memory.board(), {.host = 0, .hosts = 1, .job_ranks = kVariantRanks, .ranks = {0, 1}});
-  host.set_case(3);
+  Runner runner(memory.board(), {.runner = 0, .runners = 1, .job_ranks = kVariantRanks, .ranks = {0, 1}});
+  runner.set_case(3);
   for (const auto number : {std::optional<std::uint32_t>(), std::optional<std::uint32_t>(7)}) {
-    auto variant = Variant::create(host, {.backend = backend,
-                                          .memory = [](const Case&, std::size_t) { return plain_memory(); },
-                                          .instance = case_with(1),
-                                          .number = number});
+    auto variant = Variant::create(runner, {.backend = backend,
+                                            .memory = [](const Case&, std::size_t) { return plain_memory(); },
+                                            .instance = case_with(1),
+                                            .number = number});
     ASSERT_TRUE(variant.is_ok()) << variant.status().message();
     variant.value().announce();
     EXPECT_EQ(memory.board().status(1).case_index.load(), number.value_or(3));

@@ -114,19 +114,19 @@ TEST(GpuMemory, TheOwnBackendTakesBuffersOfOneKind) {
   Case one = case_of(kReduce);
   one.ranks = 2;
   std::vector<float> data(4096);
-  const RankBuffers on_host{.input = data.data(), .output = data.data()};
-  RankBuffers on_gpu = on_host;
+  const RankBuffers on_runner{.input = data.data(), .output = data.data()};
+  RankBuffers on_gpu = on_runner;
   on_gpu.memory = MemoryKind::cuda;
   const auto why_not = [&](const RankBuffers& buffers) {
     return std::string(own->prepare(one, std::vector{buffers, buffers}).status().message());
   };
-  EXPECT_EQ(why_not(on_host), "");
+  EXPECT_EQ(why_not(on_runner), "");
   EXPECT_THAT(why_not(on_gpu), HasSubstr("runs on buffers in the memory of the host, and on no other"));
   EXPECT_TRUE(own->supports(one).is_ok());
 
   own->set_memory(MemoryKind::cuda);
   EXPECT_EQ(why_not(on_gpu), "");
-  EXPECT_THAT(why_not(on_host), HasSubstr("runs on buffers in the memory of its GPU, and on no other"));
+  EXPECT_THAT(why_not(on_runner), HasSubstr("runs on buffers in the memory of its GPU, and on no other"));
   EXPECT_TRUE(own->supports(one).is_ok());
   one.buffers = Buffers::shared;
   EXPECT_THAT(std::string(own->supports(one).message()), HasSubstr("--buffers private"));

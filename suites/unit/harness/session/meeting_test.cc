@@ -12,8 +12,9 @@ namespace {
 TEST(Meeting, ARankJoinsWithItsMachineAndItsPlaceThere) {
   const measure::BoardMemory memory(4);
   const std::string one_host;
-  Host host(memory.board(), {.host = 3, .hosts = 4, .job_ranks = 4, .ranks = {3}, .at = {.host = 1, .local = 1}});
-  Meeting meeting(host, one_host);
+  Runner runner(memory.board(),
+                {.runner = 3, .runners = 4, .job_ranks = 4, .ranks = {3}, .at = {.host = 1, .local = 1}});
+  Meeting meeting(runner, one_host);
   EXPECT_EQ(meeting.join().host, 1);
   EXPECT_EQ(meeting.join().rank_on_host, 1);
   EXPECT_EQ(meeting.join().address, nullptr);

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 class BarriersOfASoak : public testing::Test {
  protected:
   Mix mix_{1, 4, 4000};
-  Host host_{Board(nullptr, 1), {.ranks = {0, 1, 2, 3}}};
+  Runner runner_{Board(nullptr, 1), {.ranks = {0, 1, 2, 3}}};
 
   /// The first barrier of epoch 1 on a communicator.
   [[nodiscard]] std::int64_t barrier_on(int communicator) const {
@@ -29,7 +29,7 @@ TEST_F(BarriersOfASoak, HoldWhereTheFirstLeavesAfterTheLastHasEntered) {
   const std::int64_t index = barrier_on(0);
   barriers.add(index, 0, {.first_leave_ns = 40, .last_enter_ns = 10});
   barriers.add(index, 1, {.first_leave_ns = 31, .last_enter_ns = 30});
-  const auto verdict = barriers.judge(host_);
+  const auto verdict = barriers.judge(runner_);
   ASSERT_TRUE(verdict.is_ok());
   EXPECT_EQ(verdict.value().judged, 1) << "nobody was in the others";
   EXPECT_EQ(verdict.value().wrong, 0);
@@ -40,7 +40,7 @@ TEST_F(BarriersOfASoak, AreWrongWhereSomebodyLeavesBeforeTheLastHasEntered) {
   const std::int64_t index = barrier_on(3);
   barriers.add(index, 0, {.first_leave_ns = 20, .last_enter_ns = 10});
   barriers.add(index, 2, {.first_leave_ns = 40, .last_enter_ns = 30});
-  const auto verdict = barriers.judge(host_);
+  const auto verdict = barriers.judge(runner_);
   ASSERT_TRUE(verdict.is_ok());
   EXPECT_EQ(verdict.value().wrong, 1);
   EXPECT_EQ(
@@ -54,7 +54,7 @@ TEST_F(BarriersOfASoak, OfASplitAreOneForEachColour) {
   barriers.add(index, 0, {.first_leave_ns = 20, .last_enter_ns = 10});
   barriers.add(index, 1, {.first_leave_ns = 40, .last_enter_ns = 30});  // the odd ranks meet later
   barriers.add(index, 2, {.first_leave_ns = 21, .last_enter_ns = 11});
-  const auto verdict = barriers.judge(host_);
+  const auto verdict = barriers.judge(runner_);
   ASSERT_TRUE(verdict.is_ok());
   EXPECT_EQ(verdict.value().judged, 2);
   EXPECT_EQ(verdict.value().wrong, 0) << verdict.value().first_wrong;

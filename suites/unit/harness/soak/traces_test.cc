@@ -73,7 +73,7 @@ TEST(Traces, HaveAFileInSharedMemoryOnceNobodyHasItOpen) {
   ASSERT_GE(file, 0);
   EXPECT_THAT(left_behind(before, Traces::now()), testing::Not(HasSubstr(path))) << "it is in use";
   close(file);
-  EXPECT_THAT(left_behind(before, Traces::now()), HasSubstr(path + ", which nobody has open"));
+  EXPECT_THAT(left_behind(before, Traces::now()), HasSubstr(path + ", which no process has open"));
   unlink(path.c_str());
   EXPECT_THAT(left_behind(before, Traces::now()), testing::Not(HasSubstr(path)));
 }

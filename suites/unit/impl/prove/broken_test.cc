@@ -23,7 +23,7 @@ TEST(BrokenSchedule, DroppedCopyIntoScratchIsReadBeforeItIsWritten) {
   Programs one_shot = programs_of(Collective::all_reduce, "one_shot", 4);
   drop(one_shot[2], 0);
   EXPECT_THAT(findings_of(one_shot),
-              HasSubstr("rank 0 step 3: reads scratch bytes [0, 64) of rank 2, which nobody has written"));
+              HasSubstr("rank 0 step 3: reads scratch bytes [0, 64) of rank 2, which no rank has written"));
 }
 
 TEST(BrokenSchedule, ForgottenRankLacksItsContribution) {

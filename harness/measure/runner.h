@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host is the thread that runs one or more ranks: one rank as process or thread, all ranks as tasks. Measuring and
-// checking are written against class Host. A host never blocks inside a rank: it polls.
+// A runner is the thread that runs one or more ranks: one rank as process or thread, all ranks as tasks. Measuring and
+// checking are written against class Runner. A runner never blocks inside a rank: it polls.
 //
-// The hosts of a job agree through the board (harness/board/board.h), memory that they share, or boards that mirror
+// The runners of a job agree through the board (harness/board/board.h), memory that they share, or boards that mirror
 // each other (exchange.h). They exchange small records, start together at an announced instant, and probe how long a
 // cache line takes between them.
 #pragma once
@@ -21,8 +21,8 @@
 #include "harness/board/rank_place.h"
 #include "harness/machine/clock.h"
 #include "harness/measure/exchange.h"
-#include "harness/measure/host_clock.h"
 #include "harness/measure/reason.h"
+#include "harness/measure/runner_clock.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::measure {
@@ -32,48 +32,48 @@ enum class Turn : std::uint8_t { idle, busy, done };
 
 class Order;
 
-struct HostOptions {
-  int host = 0;
-  int hosts = 1;
+struct RunnerOptions {
+  int runner = 0;
+  int runners = 1;
   int job_ranks = 1;
-  std::vector<int> ranks;  ///< of this host
+  std::vector<int> ranks;  ///< of this runner
   /// Of several groups that run side by side: the one that `ranks` are numbers in.
   int group = 0;
   RankPlace at = {};             ///< of the first of `ranks`, in the machines of the job
   std::vector<int> places = {};  ///< of `ranks` on the board; empty: their numbers
-  HostClock clock = {};
-  Exchange* exchange = &shared_board();  ///< with the other hosts; it outlives the host
+  RunnerClock clock = {};
+  Exchange* exchange = &shared_board();  ///< with the other runners; it outlives the runner
   bool yields = false;                   ///< ranks outnumber cores: waits yield at once instead of spinning
   bool naps = false;                     ///< and sleep after a while: nothing is timed, and others may need the core
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of every wait
   /// Beyond it, before an operation is given up here: the launcher, which watches the same deadline, sees the memory
   /// that processes share and knows more. It sees nothing of ranks in one process.
   std::chrono::nanoseconds grace = std::chrono::seconds(3);
-  Order* order = nullptr;               ///< of the steps of all ranks, which are this host's; nullptr: in turn
+  Order* order = nullptr;               ///< of the steps of all ranks, which are this runner's; nullptr: in turn
   std::function<void()> on_start = {};  ///< at each announced instant, before its ranks begin: how a test is late
 };
 
 /// What tells the states of machines: nanoseconds of round trips. Empty: there is nobody to and fro between.
 struct RoundTrips {
-  std::optional<double> line_ns;  ///< of a cache line, between two hosts of one machine
+  std::optional<double> line_ns;  ///< of a cache line, between two runners of one machine
   std::optional<double> net_ns;   ///< of 8 bytes, between two machines, beside the system under test
 };
 
-class Host {
+class Runner {
  public:
-  /// Most bytes of one host's record in an exchange.
-  static constexpr std::size_t kMostBytes = HostPage::kPayload / 2;
+  /// Most bytes of one runner's record in an exchange.
+  static constexpr std::size_t kMostBytes = RunnerPage::kPayload / 2;
 
-  Host(Board board, HostOptions options) : board_(board), options_(std::move(options)) {}
+  Runner(Board board, RunnerOptions options) : board_(board), options_(std::move(options)) {}
 
-  [[nodiscard]] int index() const { return options_.host; }
-  [[nodiscard]] int count() const { return options_.hosts; }
+  [[nodiscard]] int index() const { return options_.runner; }
+  [[nodiscard]] int count() const { return options_.runners; }
   [[nodiscard]] int job_ranks() const { return options_.job_ranks; }
   [[nodiscard]] const std::vector<int>& ranks() const { return options_.ranks; }
   [[nodiscard]] const RankPlace& at() const { return options_.at; }
   [[nodiscard]] int group() const { return options_.group; }
-  /// Of all readings of this host.
-  [[nodiscard]] const HostClock& clock() const { return options_.clock; }
+  /// Of all readings of this runner.
+  [[nodiscard]] const RunnerClock& clock() const { return options_.clock; }
   [[nodiscard]] std::int64_t now_ns() const { return options_.clock.now(); }
   /// Now, on the common clock.
   [[nodiscard]] std::int64_t common_now_ns() const { return options_.clock.common(now_ns()); }
@@ -82,23 +82,23 @@ class Host {
   [[nodiscard]] std::chrono::nanoseconds timeout() const { return options_.timeout; }
   [[nodiscard]] std::chrono::nanoseconds grace() const { return options_.grace; }
 
-  /// Every host's record, by host. All hosts call it in the same order. Errors: timeout naming the host that is
+  /// Every runner's record, by runner. All runners call it in the same order. Errors: timeout naming the runner that is
   /// missing, aborted when the job was given up.
   template <class Record>
   [[nodiscard]] Result<std::vector<Record>> exchange(const Record& mine) {
     static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) <= kMostBytes);
-    std::vector<Record> all(static_cast<std::size_t>(options_.hosts));
+    std::vector<Record> all(static_cast<std::size_t>(options_.runners));
     TUTTI_RETURN_IF_ERROR(exchange_bytes(&mine, all.data(), sizeof(Record)));
     return all;
   }
-  /// The same of `bytes` bytes, at most kMostBytes: `all` has room for every host's.
+  /// The same of `bytes` bytes, at most kMostBytes: `all` has room for every runner's.
   Status exchange_bytes(const void* mine, void* all, std::size_t bytes);
-  /// Estimates the clocks of other machines against host 0's, from the quickest of some tens of questions. Where an
+  /// Estimates the clocks of other machines against runner 0's, from the quickest of some tens of questions. Where an
   /// earlier estimate is so far back that both tell more than their bounds, also the drift. Where ranks of one machine
-  /// outnumber its cores, all hosts yield from then on. All hosts call it. Errors: as exchange.
+  /// outnumber its cores, all runners yield from then on. All runners call it. Errors: as exchange.
   Status compare_clocks();
   /// For what was read between the last two estimates: the offset moved evenly from one to the other.
-  [[nodiscard]] HostClock clock_between() const;
+  [[nodiscard]] RunnerClock clock_between() const;
   /// What that has come to so far: bounds of the estimates, with what the last one was found to be off by.
   struct Clocks {
     std::int64_t most_bound_ns = 0;   ///< half of a least round trip, the largest of all machines and estimates
@@ -108,7 +108,7 @@ class Host {
   [[nodiscard]] const Clocks& clocks() const { return clocks_; }
   [[nodiscard]] bool has_machines() const { return !options_.exchange->machines().empty(); }
 
-  /// Host 0's value, on every host.
+  /// Runner 0's value, on every runner.
   template <class Value>
   [[nodiscard]] Result<Value> agree(const Value& mine) {
     struct Box {
@@ -118,36 +118,36 @@ class Host {
     return all.front().value;
   }
 
-  /// The first host's that has one, on every host: its code and its text; none where all are ok.
+  /// The first runner's that has one, on every runner: its code and its text; none where all are ok.
   [[nodiscard]] Result<Reason> first_reason(const Status& mine);
 
-  /// Waits for all hosts, agrees on an instant a little ahead and returns at it. The instant is on the common clock, in
-  /// nanoseconds; a host may be late, which its own start time then says.
+  /// Waits for all runners, agrees on an instant a little ahead and returns at it. The instant is on the common clock,
+  /// in nanoseconds; a runner may be late, which its own start time then says.
   [[nodiscard]] Result<std::int64_t> start_together();
-  /// Another way to start: returns what `barrier` does, which is to return on each host when all have called it.
+  /// Another way to start: returns what `barrier` does, which is to return on each runner when all have called it.
   Status start_after(const std::function<Status()>& barrier);
-  /// The instant of the last start, on all hosts the same: the announced one, or when host 0 came to the barrier.
+  /// The instant of the last start, on all runners the same: the announced one, or when runner 0 came to the barrier.
   [[nodiscard]] Result<std::int64_t> last_start();
-  /// A dissemination barrier: ceil(log2 hosts) rounds, in each of which a host hears of twice as many.
+  /// A dissemination barrier: ceil(log2 runners) rounds, in each of which a runner hears of twice as many.
   Status pass_barrier();
 
   /// How late a rank may enter after an announced instant and be in time nevertheless. That is some looks at the clock
   /// or, where ranks outnumber cores, turns of the run queue, for which the operation waits as well.
   [[nodiscard]] std::int64_t in_time_ns() const;
   /// From here on instants are announced twice as far ahead, up to 16 times as far as at first. For when too many ranks
-  /// hear of them too late. All hosts call it.
+  /// hear of them too late. All runners call it.
   void widen_slack();
 
-  /// Between the first and the last host, of one machine; between the first and the last machine where there are
-  /// several, and then also between the first and the last host of machine 0. Each is the median of some batches. Both
-  /// are empty where ranks outnumber cores: there a scheduler would be measured instead.
+  /// Between the first and the last runner, of one machine; between the first and the last machine where there are
+  /// several, and then also between the first and the last runner of machine 0. Each is the median of some batches.
+  /// Both are empty where ranks outnumber cores: there a scheduler would be measured instead.
   [[nodiscard]] Result<RoundTrips> probe();
 
-  /// Says on the board what all ranks of this host are about to do, and that it is done.
+  /// Says on the board what all ranks of this runner are about to do, and that it is done.
   void announce(Activity activity);
   void settle();
-  /// In an exchange: the page of `host` is awaited.
-  void await(int host);
+  /// In an exchange: the page of `runner` is awaited.
+  void await(int runner);
   /// What they are about to do has got on: its deadline begins anew, and is later by `granted`.
   void renew(std::chrono::nanoseconds granted);
   void set_case(std::uint32_t index) { case_index_ = index; }
@@ -165,12 +165,12 @@ class Host {
   [[nodiscard]] Status check_abort() const;
 
  private:
-  /// Nanoseconds of one round trip, over a batch. By host 0 and `other`.
+  /// Nanoseconds of one round trip, over a batch. By runner 0 and `other`.
   [[nodiscard]] Result<double> bounce(int other);
-  /// The median of some batches, on all hosts.
+  /// The median of some batches, on all runners.
   [[nodiscard]] Result<double> round_trip(int other);
-  /// What this host has just written on its board is for the others.
-  void tell(Exchange::Part part) const { options_.exchange->tell(board_, options_.host, part); }
+  /// What this runner has just written on its board is for the others.
+  void tell(Exchange::Part part) const { options_.exchange->tell(board_, options_.runner, part); }
   /// A turn of a waiting loop, by its number.
   void relax(int turn) const;
   /// Polls `is_done` until it holds, with the deadline.
@@ -181,15 +181,15 @@ class Host {
     return options_.places.empty() ? options_.ranks : options_.places;
   }
 
-  [[nodiscard]] bool are_on_one_machine(int host, int other) const {
+  [[nodiscard]] bool are_on_one_machine(int runner, int other) const {
     const std::vector<int>& machines = options_.exchange->machines();
-    return machines.empty() || machines[static_cast<std::size_t>(host)] == machines[static_cast<std::size_t>(other)];
+    return machines.empty() || machines[static_cast<std::size_t>(runner)] == machines[static_cast<std::size_t>(other)];
   }
-  /// On which another host's lines and pages are seen.
-  [[nodiscard]] Board seen(int host) const { return options_.exchange->seen(board_, host); }
+  /// On which another runner's lines and pages are seen.
+  [[nodiscard]] Board seen(int runner) const { return options_.exchange->seen(board_, runner); }
 
   Board board_;
-  HostOptions options_;
+  RunnerOptions options_;
   Clocks clocks_;
   std::optional<ClockEstimate> first_estimate_, last_estimate_, estimate_before_;
   std::uint64_t exchanges_ = 0;
@@ -202,7 +202,7 @@ class Host {
 
 // Inline, since what is timed waits in it.
 template <class Look, class LookAround>
-[[gnu::always_inline]] inline Status Host::poll(Look look, LookAround look_around) const {
+[[gnu::always_inline]] inline Status Runner::poll(Look look, LookAround look_around) const {
   constexpr int kTurnsBetweenChecks = 256;
   for (int turn = 1;; ++turn) {
     TUTTI_ASSIGN_OR_RETURN(const Turn came_to, look());
@@ -215,7 +215,7 @@ template <class Look, class LookAround>
 }
 
 template <class Look>
-Status Host::look_for(std::int64_t time_ns, Look look) const {
+Status Runner::look_for(std::int64_t time_ns, Look look) const {
   const std::int64_t end_ns = monotonic_ns() + time_ns;
   const auto once = [&]() -> Result<Turn> {
     const bool is_over = monotonic_ns() >= end_ns;

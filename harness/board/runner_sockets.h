@@ -15,24 +15,24 @@
 
 namespace tutti::harness::board {
 
-struct HostSocket {
-  int host = 0;  ///< at the other end
+struct RunnerSocket {
+  int runner = 0;  ///< at the other end
   Descriptor socket;
   tcp::Session session;  ///< for what is sealed
 };
 
-struct HostSockets {
-  int host = 0;                        ///< whose ends are made
-  std::vector<int> others;             ///< a connection to each; each of them asks for one to this host
-  std::vector<std::string> addresses;  ///< [host]: at which it listens
+struct RunnerSockets {
+  int runner = 0;                      ///< whose ends are made
+  std::vector<int> others;             ///< a connection to each; each of them asks for one to this runner
+  std::vector<std::string> addresses;  ///< [runner]: at which it listens
   tcp::Secret key;                     ///< of the job
-  int listener = -1;                   ///< of this host
+  int listener = -1;                   ///< of this runner
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
   tcp::Role role = tcp::Role::exchange;
   const char* what = "";  ///< they are for
 };
 
-/// Errors: timeout naming the hosts that are missing, mismatch, io.
-[[nodiscard]] Result<std::vector<HostSocket>> connect_to_hosts(const HostSockets& request);
+/// Errors: timeout naming the runners that are missing, mismatch, io.
+[[nodiscard]] Result<std::vector<RunnerSocket>> connect_to_runners(const RunnerSockets& request);
 
 }  // namespace tutti::harness::board

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/board/host_sockets.h"
+#include "harness/board/runner_sockets.h"
 
 #include <algorithm>
 #include <cstring>
@@ -19,25 +19,25 @@ constexpr std::chrono::seconds kPatienceWithCallers(2);
 
 /// A connection that is not made yet, or whose other end has not shown yet that it is of this job.
 struct Half {
-  int host = -1;  ///< -1: not known yet
+  int runner = -1;  ///< -1: not known yet
   Descriptor socket;
   tcp::Greeting greeting;
   bool is_connected = false;
   Clock::time_point since;
 
-  [[nodiscard]] bool is_on_its_way() const { return host >= 0 && !is_connected; }
+  [[nodiscard]] bool is_on_its_way() const { return runner >= 0 && !is_connected; }
   [[nodiscard]] pollfd waits_for() const {
     const bool writes = is_on_its_way() || greeting.wants_to_write();
     return {.fd = socket.get(), .events = static_cast<short>(POLLIN | (writes ? POLLOUT : 0)), .revents = 0};
   }
 };
 
-// Of two hosts the one with the lower number connects. All listen before anybody knows an address.
+// Of two runners the one with the lower number connects. All listen before anybody knows an address.
 class Connecting {
  public:
-  explicit Connecting(const HostSockets& request) : request_(request), end_(Clock::now() + request.timeout) {}
+  explicit Connecting(const RunnerSockets& request) : request_(request), end_(Clock::now() + request.timeout) {}
 
-  Result<std::vector<HostSocket>> run() {
+  Result<std::vector<RunnerSocket>> run() {
     TUTTI_RETURN_IF_ERROR(call());
     while (sockets_.size() < request_.others.size()) {
       if (Clock::now() > end_) return late();
@@ -49,16 +49,16 @@ class Connecting {
 
  private:
   Status call() {
-    for (const int host : request_.others) {
-      if (host < request_.host) continue;
+    for (const int runner : request_.others) {
+      if (runner < request_.runner) continue;
       TUTTI_ASSIGN_OR_RETURN(const tcp::Nonce nonce, tcp::draw_nonce());
-      TUTTI_ASSIGN_OR_RETURN(Descriptor socket, tcp::connect_to(address_of(host)));
-      calls_.push_back({.host = host,
+      TUTTI_ASSIGN_OR_RETURN(Descriptor socket, tcp::connect_to(address_of(runner)));
+      calls_.push_back({.runner = runner,
                         .socket = std::move(socket),
                         .greeting = tcp::Greeting::of_client(request_.key, nonce,
                                                              {.role = request_.role,
-                                                              .from = static_cast<std::uint32_t>(request_.host),
-                                                              .to = static_cast<std::uint32_t>(host)}),
+                                                              .from = static_cast<std::uint32_t>(request_.runner),
+                                                              .to = static_cast<std::uint32_t>(runner)}),
                         .since = Clock::now()});
     }
     return {};
@@ -95,11 +95,11 @@ class Connecting {
   }
   /// True where the other end is known now, or a stranger.
   Result<bool> go_on(Half& half) {
-    const bool is_client = half.host >= 0;
+    const bool is_client = half.runner >= 0;
     if (half.is_on_its_way()) {
       if (const int failure = tcp::error_of(half.socket.get()); failure != 0) {
-        return error(Code::io, "rank {} does not reach rank {} at {}: {}", request_.host, half.host,
-                     address_of(half.host), std::strerror(failure));
+        return error(Code::io, "rank {} does not reach rank {} at {}: {}", request_.runner, half.runner,
+                     address_of(half.runner), std::strerror(failure));
       }
       half.is_connected = true;
     }
@@ -109,39 +109,39 @@ class Connecting {
       state = half.greeting.step(half.socket.get());
     }
     if (state == tcp::Greeting::State::failed && is_client)
-      return error(Code::mismatch, "the program at {} did not prove that it is of this job", address_of(half.host));
+      return error(Code::mismatch, "the program at {} did not prove that it is of this job", address_of(half.runner));
     if (state != tcp::Greeting::State::done)
       return state == tcp::Greeting::State::failed || (!is_client && Clock::now() - half.since > kPatienceWithCallers);
     const tcp::Claim& claim = half.greeting.claim();
-    const int host = is_client ? half.host : static_cast<int>(claim.from);
-    const bool is_other = std::ranges::find(request_.others, host) != request_.others.end();
-    if (is_other && !is_there(host))
-      sockets_.push_back({.host = host, .socket = std::move(half.socket), .session = half.greeting.session()});
+    const int runner = is_client ? half.runner : static_cast<int>(claim.from);
+    const bool is_other = std::ranges::find(request_.others, runner) != request_.others.end();
+    if (is_other && !is_there(runner))
+      sockets_.push_back({.runner = runner, .socket = std::move(half.socket), .session = half.greeting.session()});
     return true;
   }
   [[nodiscard]] Status late() const {
     std::vector<int> missing;
-    for (const int host : request_.others) {
-      if (!is_there(host)) missing.push_back(host);
+    for (const int runner : request_.others) {
+      if (!is_there(runner)) missing.push_back(runner);
     }
-    return error(Code::timeout, "rank {} has no connection for {} to rank {} within {:.1f} s", request_.host,
+    return error(Code::timeout, "rank {} has no connection for {} to rank {} within {:.1f} s", request_.runner,
                  request_.what, fmt::join(missing, ", "), std::chrono::duration<double>(request_.timeout).count());
   }
-  [[nodiscard]] bool is_there(int host) const {
-    return std::ranges::find(sockets_, host, &HostSocket::host) != sockets_.end();
+  [[nodiscard]] bool is_there(int runner) const {
+    return std::ranges::find(sockets_, runner, &RunnerSocket::runner) != sockets_.end();
   }
-  [[nodiscard]] const std::string& address_of(int host) const {
-    return request_.addresses[static_cast<std::size_t>(host)];
+  [[nodiscard]] const std::string& address_of(int runner) const {
+    return request_.addresses[static_cast<std::size_t>(runner)];
   }
 
-  const HostSockets& request_;
+  const RunnerSockets& request_;
   Clock::time_point end_;
   std::list<Half> calls_, guests_;
-  std::vector<HostSocket> sockets_;
+  std::vector<RunnerSocket> sockets_;
 };
 
 }  // namespace
 
-Result<std::vector<HostSocket>> connect_to_hosts(const HostSockets& request) { return Connecting(request).run(); }
+Result<std::vector<RunnerSocket>> connect_to_runners(const RunnerSockets& request) { return Connecting(request).run(); }
 
 }  // namespace tutti::harness::board

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of a host. Its instants are told to other hosts, and compared with theirs, on the common clock, which is
-// that of host 0. Hosts of one machine read the same clock: for them both are one.
+// The clock of a runner. Its instants are told to other runners, and compared with theirs, on the common clock, which
+// is that of runner 0. Runners of one machine read the same clock: for them both are one.
 //
 // A reading is nothing but a reading. It is converted where it is exchanged, after what is timed: so an offset may be
 // found later than the readings that it is for.
@@ -13,8 +13,8 @@
 
 namespace tutti::harness::measure {
 
-struct HostClock {
-  std::int64_t lead_ns = 0;  ///< added to each reading: how a test's host has another clock
+struct RunnerClock {
+  std::int64_t lead_ns = 0;  ///< added to each reading: how a test's runner has another clock
   double lead_drift = 0;     ///< and by which that lead grows with each nanosecond from `lead_since_ns` on
   std::int64_t lead_since_ns = 0;
   std::int64_t offset_ns = 0;  ///< the reading less the common instant, when `since_ns` is read
@@ -46,7 +46,7 @@ struct ClockEstimate {
 };
 
 /// `clock` for readings between two estimates of it.
-[[nodiscard]] inline HostClock between(const ClockEstimate& before, const ClockEstimate& after, HostClock clock) {
+[[nodiscard]] inline RunnerClock between(const ClockEstimate& before, const ClockEstimate& after, RunnerClock clock) {
   const std::int64_t time_ns = after.since_ns - before.since_ns;
   clock.offset_ns = before.offset_ns;
   clock.since_ns = before.since_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/measure/host.h"
+#include "harness/measure/runner.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -15,11 +15,11 @@ namespace {
 // A single trip is not much longer than reading the clock, so trips are timed in batches.
 constexpr int kProbeBatches = 9;
 constexpr int kBouncesPerBatch = 25;
-// The announcement must reach every host before the instant. That takes a few transfers of a line where every rank has
-// a core, a turn of the run queue where not.
+// The announcement must reach every runner before the instant. That takes a few transfers of a line where every rank
+// has a core, a turn of the run queue where not.
 constexpr std::int64_t kSlackNs = 1500;
-constexpr std::int64_t kSlackPerHostYieldingNs = 3000;
-constexpr std::int64_t kSlackPerHostAcrossNs = 2000;
+constexpr std::int64_t kSlackPerRunnerYieldingNs = 3000;
+constexpr std::int64_t kSlackPerRunnerAcrossNs = 2000;
 constexpr std::int64_t kMostSlackTimes = 16;
 constexpr int kClockTrips = 40;
 constexpr std::int64_t kInTimeNs = 1000;
@@ -29,7 +29,7 @@ constexpr std::chrono::microseconds kNap{50};
 
 }  // namespace
 
-void Host::relax(int turn) const {
+void Runner::relax(int turn) const {
   if (options_.yields) {
     if (options_.naps && turn >= kTurnsBeforeNaps) {
       std::this_thread::sleep_for(kNap);
@@ -43,14 +43,14 @@ void Host::relax(int turn) const {
 #endif
 }
 
-Status Host::check_abort() const {
+Status Runner::check_abort() const {
   TUTTI_RETURN_IF_ERROR(options_.exchange->failure());
   if (!options_.exchange->is_aborted(board_)) return {};
   return error(Code::aborted, "the job was given up");
 }
 
 template <class Predicate>
-Status Host::wait_until(Predicate is_done, const char* what, int whom) {
+Status Runner::wait_until(Predicate is_done, const char* what, int whom) {
   if (is_done()) return {};
   const std::int64_t deadline = monotonic_ns() + options_.timeout.count();
   const bool needs_look = options_.exchange->needs_look();
@@ -65,32 +65,32 @@ Status Host::wait_until(Predicate is_done, const char* what, int whom) {
       });
 }
 
-// Two halves of a page alternate. A host that writes the record of exchange n has completed n-1, so every host has read
-// n-2.
-Status Host::exchange_bytes(const void* mine, void* all, std::size_t bytes) {
-  if (options_.hosts == 1) {
+// Two halves of a page alternate. A runner that writes the record of exchange n has completed n-1, so every runner has
+// read n-2.
+Status Runner::exchange_bytes(const void* mine, void* all, std::size_t bytes) {
+  if (options_.runners == 1) {
     std::memcpy(all, mine, bytes);
     return {};
   }
   announce(Activity::exchange);
   const std::uint64_t number = ++exchanges_;
   const std::size_t half = number % 2 * kMostBytes;
-  HostPage& page = board_.page(options_.host);
+  RunnerPage& page = board_.page(options_.runner);
   std::memcpy(page.payload + half, mine, bytes);
   page.sequence.store(number, std::memory_order_release);
   tell(Exchange::Part::page);
-  for (int host = 0; host < options_.hosts; ++host) {
-    const HostPage& other = seen(host).page(host);
+  for (int runner = 0; runner < options_.runners; ++runner) {
+    const RunnerPage& other = seen(runner).page(runner);
     const auto has_come = [&] { return other.sequence.load(std::memory_order_acquire) >= number; };
-    if (!has_come()) await(host);
-    TUTTI_RETURN_IF_ERROR(wait_until(has_come, "an exchange", host));
-    std::memcpy(static_cast<std::byte*>(all) + static_cast<std::size_t>(host) * bytes, other.payload + half, bytes);
+    if (!has_come()) await(runner);
+    TUTTI_RETURN_IF_ERROR(wait_until(has_come, "an exchange", runner));
+    std::memcpy(static_cast<std::byte*>(all) + static_cast<std::size_t>(runner) * bytes, other.payload + half, bytes);
   }
   settle();
   return {};
 }
 
-Result<Reason> Host::first_reason(const Status& mine) {
+Result<Reason> Runner::first_reason(const Status& mine) {
   struct Maybe {
     Reason reason;
   };
@@ -98,28 +98,28 @@ Result<Reason> Host::first_reason(const Status& mine) {
   return measure::first_reason(all, &Maybe::reason);
 }
 
-Result<std::int64_t> Host::start_together() {
-  if (options_.hosts == 1) {
+Result<std::int64_t> Runner::start_together() {
+  if (options_.runners == 1) {
     TUTTI_RETURN_IF_ERROR(start_after([] { return Status(); }));
     return last_start();
   }
   const std::uint64_t number = ++starts_;
-  if (options_.host == 0) {
+  if (options_.runner == 0) {
     SyncLine& announcement = board_.sync(0);
-    for (int host = 1; host < options_.hosts; ++host) {
-      const SyncLine& line = seen(host).sync(host);
+    for (int runner = 1; runner < options_.runners; ++runner) {
+      const SyncLine& line = seen(runner).sync(runner);
       TUTTI_RETURN_IF_ERROR(wait_until([&] { return line.word.load(std::memory_order_acquire) >= number; },
-                                       "the start of a sample", host));
+                                       "the start of a sample", runner));
     }
-    const std::int64_t slack = options_.yields ? options_.hosts * kSlackPerHostYieldingNs : kSlackNs;
-    // Between machines an announcement takes half a round trip, and a word for each host is sent.
-    const std::int64_t across = has_machines() ? 4 * clocks_.round_ns + options_.hosts * kSlackPerHostAcrossNs : 0;
+    const std::int64_t slack = options_.yields ? options_.runners * kSlackPerRunnerYieldingNs : kSlackNs;
+    // Between machines an announcement takes half a round trip, and a word for each runner is sent.
+    const std::int64_t across = has_machines() ? 4 * clocks_.round_ns + options_.runners * kSlackPerRunnerAcrossNs : 0;
     announcement.instants_ns[number % 2].store(common_now_ns() + (slack + across) * slack_times_,
                                                std::memory_order_relaxed);
     announcement.word.store(number, std::memory_order_release);
     tell(Exchange::Part::sync);
   } else {
-    board_.sync(options_.host).word.store(number, std::memory_order_release);
+    board_.sync(options_.runner).word.store(number, std::memory_order_release);
     tell(Exchange::Part::sync);
   }
   TUTTI_ASSIGN_OR_RETURN(const std::int64_t instant, last_start());
@@ -131,9 +131,9 @@ Result<std::int64_t> Host::start_together() {
   return instant;
 }
 
-Status Host::start_after(const std::function<Status()>& barrier) {
+Status Runner::start_after(const std::function<Status()>& barrier) {
   const std::uint64_t number = ++starts_;
-  if (options_.host == 0) {
+  if (options_.runner == 0) {
     SyncLine& announcement = board_.sync(0);
     announcement.instants_ns[number % 2].store(common_now_ns(), std::memory_order_relaxed);
     announcement.word.store(number, std::memory_order_release);
@@ -142,9 +142,9 @@ Status Host::start_after(const std::function<Status()>& barrier) {
   return barrier();
 }
 
-// Of two instants one is still there. Host 0 announces the next one but one when all have begun the next one, and a
-// host that has begun it has read this one.
-Result<std::int64_t> Host::last_start() {
+// Of two instants one is still there. Runner 0 announces the next one but one when all have begun the next one, and a
+// runner that has begun it has read this one.
+Result<std::int64_t> Runner::last_start() {
   const SyncLine& announcement = seen(0).sync(0);
   TUTTI_RETURN_IF_ERROR(wait_until([&] { return announcement.word.load(std::memory_order_acquire) >= starts_; },
                                    "the start of a sample", 0));
@@ -152,11 +152,11 @@ Result<std::int64_t> Host::last_start() {
 }
 
 // Hensgen, Finkel & Manber, Two algorithms for barrier synchronization, 1988.
-Status Host::pass_barrier() {
-  for (int distance = 1; distance < options_.hosts; distance *= 2) {
-    board_.sync(options_.host).round.store(++rounds_, std::memory_order_release);
+Status Runner::pass_barrier() {
+  for (int distance = 1; distance < options_.runners; distance *= 2) {
+    board_.sync(options_.runner).round.store(++rounds_, std::memory_order_release);
     tell(Exchange::Part::sync);
-    const int before = (options_.host - distance + options_.hosts) % options_.hosts;
+    const int before = (options_.runner - distance + options_.runners) % options_.runners;
     const SyncLine& line = seen(before).sync(before);
     TUTTI_RETURN_IF_ERROR(
         wait_until([&] { return line.round.load(std::memory_order_acquire) >= rounds_; }, "a barrier", before));
@@ -164,25 +164,25 @@ Status Host::pass_barrier() {
   return {};
 }
 
-std::int64_t Host::in_time_ns() const {
+std::int64_t Runner::in_time_ns() const {
   return (options_.yields ? kInTimeYieldingNs : kInTimeNs) + options_.clock.doubt_ns;
 }
 
-// A machine's first host asks for all of that machine. They ask one after the other, while host 0 looks for questions
-// as it waits for the exchange behind. The quickest of several answers counts, and half of its round trip bounds the
-// error: Cristian, Probabilistic clock synchronization, 1989.
-Status Host::compare_clocks() {
+// A machine's first runner asks for all of that machine. They ask one after the other, while runner 0 looks for
+// questions as it waits for the exchange behind. The quickest of several answers counts, and half of its round trip
+// bounds the error: Cristian, Probabilistic clock synchronization, 1989.
+Status Runner::compare_clocks() {
   const std::vector<int>& machines = options_.exchange->machines();
   if (machines.empty()) return {};
-  const auto machine_of = [&](int host) { return machines[static_cast<std::size_t>(host)]; };
-  const auto asker_of = [&](int host) {
-    return static_cast<int>(std::ranges::find(machines, machine_of(host)) - machines.begin());
+  const auto machine_of = [&](int runner) { return machines[static_cast<std::size_t>(runner)]; };
+  const auto asker_of = [&](int runner) {
+    return static_cast<int>(std::ranges::find(machines, machine_of(runner)) - machines.begin());
   };
   ClockEstimate mine;
   mine.since_ns = now_ns();
-  for (int host = 0; host < options_.hosts; ++host) {
-    if (asker_of(host) != host || machine_of(host) == machine_of(0)) continue;
-    if (host == options_.host) {
+  for (int runner = 0; runner < options_.runners; ++runner) {
+    if (asker_of(runner) != runner || machine_of(runner) == machine_of(0)) continue;
+    if (runner == options_.runner) {
       ClockTrip best;
       for (int i = 0; i < kClockTrips; ++i) {
         TUTTI_ASSIGN_OR_RETURN(const ClockTrip trip, options_.exchange->ask_clock(0, options_.clock, board_));
@@ -200,7 +200,7 @@ Status Host::compare_clocks() {
     bool yields;
   };
   std::int64_t change_ns = 0;
-  if (first_estimate_ && asker_of(options_.host) == options_.host) {
+  if (first_estimate_ && asker_of(options_.runner) == options_.runner) {
     const std::int64_t foreseen = mine.since_ns - options_.clock.common(mine.since_ns);
     change_ns = std::abs(mine.offset_ns - foreseen);
   }
@@ -214,9 +214,9 @@ Status Host::compare_clocks() {
     clocks_.round_ns = std::max(clocks_.round_ns, 2 * one.estimate.bound_ns);
     doubt_ns = std::max(doubt_ns, 2 * (one.estimate.bound_ns + one.change_ns));
   }
-  const ClockEstimate& estimate = all[static_cast<std::size_t>(asker_of(options_.host))].estimate;
+  const ClockEstimate& estimate = all[static_cast<std::size_t>(asker_of(options_.runner))].estimate;
   estimate_before_ = std::exchange(last_estimate_, estimate);
-  HostClock& clock = options_.clock;
+  RunnerClock& clock = options_.clock;
   clock.offset_ns = estimate.offset_ns;
   clock.since_ns = estimate.since_ns;
   clock.doubt_ns = doubt_ns;
@@ -231,35 +231,35 @@ Status Host::compare_clocks() {
   return {};
 }
 
-HostClock Host::clock_between() const {
+RunnerClock Runner::clock_between() const {
   return estimate_before_ ? between(*estimate_before_, *last_estimate_, options_.clock) : options_.clock;
 }
 
-void Host::widen_slack() { slack_times_ = std::min(2 * slack_times_, kMostSlackTimes); }
+void Runner::widen_slack() { slack_times_ = std::min(2 * slack_times_, kMostSlackTimes); }
 
-Result<double> Host::bounce(int other) {
-  const int peer = options_.host == 0 ? other : 0;
-  std::atomic<std::uint64_t>& mine = board_.probe(options_.host).word;
+Result<double> Runner::bounce(int other) {
+  const int peer = options_.runner == 0 ? other : 0;
+  std::atomic<std::uint64_t>& mine = board_.probe(options_.runner).word;
   const std::atomic<std::uint64_t>& its = seen(peer).probe(peer).word;
   const bool is_told = !has_machines() || !are_on_one_machine(0, other);  // else both see one board
   std::int64_t begin = 0;
   for (int i = 0; i <= kBouncesPerBatch; ++i) {
     const std::uint64_t number = ++bounces_;
-    if (i == 1) begin = monotonic_ns();  // the first one only brings both hosts here
+    if (i == 1) begin = monotonic_ns();  // the first one only brings both runners here
     const auto tell_mine = [&] {
       mine.store(number, std::memory_order_release);
       if (is_told) tell(Exchange::Part::probe);
     };
-    if (options_.host == 0) tell_mine();
+    if (options_.runner == 0) tell_mine();
     TUTTI_RETURN_IF_ERROR(wait_until([&] { return its.load(std::memory_order_acquire) >= number; }, "a probe", peer));
-    if (options_.host != 0) tell_mine();
+    if (options_.runner != 0) tell_mine();
   }
   return static_cast<double>(monotonic_ns() - begin) / kBouncesPerBatch;
 }
 
-Result<double> Host::round_trip(int other) {
+Result<double> Runner::round_trip(int other) {
   double median = 0;
-  if (options_.host == 0 || options_.host == other) {
+  if (options_.runner == 0 || options_.runner == other) {
     std::array<double, kProbeBatches> trips{};
     for (double& trip : trips) {
       TUTTI_ASSIGN_OR_RETURN(trip, bounce(other));
@@ -272,10 +272,10 @@ Result<double> Host::round_trip(int other) {
   return agree(median);
 }
 
-Result<RoundTrips> Host::probe() {
+Result<RoundTrips> Runner::probe() {
   RoundTrips trips;
-  if (options_.hosts == 1 || options_.yields) return trips;
-  int last = options_.hosts - 1;
+  if (options_.runners == 1 || options_.yields) return trips;
+  int last = options_.runners - 1;
   if (!are_on_one_machine(0, last)) {
     TUTTI_ASSIGN_OR_RETURN(trips.net_ns, round_trip(last));
     while (!are_on_one_machine(0, last)) --last;
@@ -286,19 +286,19 @@ Result<RoundTrips> Host::probe() {
   return trips;
 }
 
-void Host::announce(Activity activity) {
+void Runner::announce(Activity activity) {
   for (const int place : places()) harness::announce(board_.status(place), activity, case_index_);
 }
 
-void Host::await(int host) {
-  for (const int place : places()) harness::await(board_.status(place), host);
+void Runner::await(int runner) {
+  for (const int place : places()) harness::await(board_.status(place), runner);
 }
 
-void Host::renew(std::chrono::nanoseconds granted) {
+void Runner::renew(std::chrono::nanoseconds granted) {
   for (const int place : places()) harness::renew(board_.status(place), granted);
 }
 
-void Host::settle() {
+void Runner::settle() {
   for (const int place : places()) harness::settle(board_.status(place));
 }
 
