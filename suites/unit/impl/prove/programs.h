@@ -40,13 +40,16 @@ inline Schedule schedule_for(Collective collective, std::string_view name, int r
   return schedule_of(*algorithm.value(), {.collective = collective, .ranks = ranks, .root = root});
 }
 
-inline Programs programs_of(Collective collective, std::string_view name, int ranks) {
-  Programs programs{.original = schedule_for(collective, name, ranks), .ranks = {}};
-  for (int rank = 0; rank < ranks; ++rank) {
+inline Programs programs_of(const Schedule& schedule) {
+  Programs programs{.original = schedule, .ranks = {}};
+  for (int rank = 0; rank < schedule.problem.ranks; ++rank) {
     Program& program = programs.ranks.emplace_back();
-    for (int i = 0; i < programs.original.step_count(rank); ++i) program.push_back(programs.original.step(rank, i));
+    for (int i = 0; i < schedule.step_count(rank); ++i) program.push_back(schedule.step(rank, i));
   }
   return programs;
+}
+inline Programs programs_of(Collective collective, std::string_view name, int ranks) {
+  return programs_of(schedule_for(collective, name, ranks));
 }
 
 /// One cache line per unit and one slot per line: unit u of a block is its bytes [64 u, 64 (u + 1)).

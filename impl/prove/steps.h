@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the proofs in units share: steps as they are, without bytes and plans. A message is one slice.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "impl/prove/findings.h"
+#include "impl/schedule/schedule.h"
+
+namespace tutti::steps {
+
+/// Which form of the schedule is proved.
+struct Form {
+  int slots = 1;  ///< of each channel
+  bool is_in_place = false;
+};
+
+inline std::uint64_t mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15U;
+  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31U);
+}
+/// What input unit `unit` of `rank` is worth: random, so that sums modulo 2^64 are equal where their terms are.
+inline std::uint64_t input_value(int rank, int unit) {
+  return mix(static_cast<std::uint64_t>(rank) << 32U | static_cast<std::uint32_t>(unit));
+}
+
+inline const char* name_of(Space space) {
+  return space == Space::input ? "input" : space == Space::output ? "output" : "scratch";
+}
+inline bool is_user(Space space) { return space == Space::input || space == Space::output; }
+
+/// Calls f(k, unit) for the k-th unit of `set`, modulo the `count` units of its space.
+template <class F>
+void for_units(const UnitSet& set, int count, F f) {
+  int k = 0;
+  for (int j = 0; j < set.repeat; ++j) {
+    int unit = static_cast<int>((set.start + static_cast<std::int64_t>(j) * set.stride) % count);
+    for (int i = 0; i < set.length; ++i, ++k) {
+      f(k, unit);
+      if (++unit == count) unit = 0;
+    }
+  }
+}
+
+/// Whether `unit` is one of `set`.
+inline bool contains(const UnitSet& set, int unit, int count) {
+  const auto from = [&](std::int64_t start) { return ((unit - start) % count + count) % count; };
+  if (set.repeat == 1) return from(set.start) < set.length;
+  if (set.length == 1 && set.stride > 0 && count % set.stride == 0) {
+    const std::int64_t distance = from(set.start);
+    if (set.repeat >= count / set.stride) return distance % set.stride == 0;
+    return distance % set.stride == 0 && distance / set.stride < set.repeat;
+  }
+  for (int j = 0; j < set.repeat; ++j) {
+    if (from(set.start + static_cast<std::int64_t>(j) * set.stride) < set.length) return true;
+  }
+  return false;
+}
+
+/// What `exposure` shows to `target`.
+inline UnitSet shown_to(const Exposure& exposure, int target, int count) {
+  UnitSet shown = exposure.units;
+  shown.start = static_cast<int>((shown.start + static_cast<std::int64_t>(target) * exposure.per_target) % count);
+  return shown;
+}
+
+/// Units that a MOVE moves.
+inline std::int64_t length_of(const Step& step) {
+  std::int64_t length = -1;
+  for (const Operands<4>* const list : {&step.destinations, &step.sources}) {
+    for (const Operand& operand : *list) {
+      if (operand.space != Space::channel) length = std::max(length, count_of(operand.units));
+    }
+  }
+  return length < 0 ? count_of(step.as_long_as.units) : length;
+}
+
+/// In place one buffer is both: where in it the input or the output of `rank` begins, in units.
+inline int begin_in_place(const Problem& problem, int units_per_block, int rank, Space space) {
+  const int input_after = in_place_block(problem, rank) * units_per_block;
+  return std::max(0, space == Space::input ? input_after : -input_after);
+}
+
+/// Whether binding drops this destination: it is the only source itself.
+inline bool is_copy_onto_itself(const Problem& problem, int units_per_block, const Form& form, const Step& step,
+                                const Operand& to) {
+  const Operand& from = *step.sources.begin();
+  if (step.sources.size != 1 || to.space == Space::channel || from.space == Space::channel) return false;
+  if (to.ranks.n != 1 || from.ranks.n != 1 || to.ranks.first != from.ranks.first) return false;
+  if (to.space == from.space) return to.units == from.units;
+  if (!form.is_in_place || !is_user(to.space) || !is_user(from.space)) return false;
+  UnitSet there = from.units, here = to.units;
+  there.start += begin_in_place(problem, units_per_block, from.ranks.first, from.space);
+  here.start += begin_in_place(problem, units_per_block, to.ranks.first, to.space);
+  return there == here;
+}
+
+/// What is wrong with the memory that one MOVE touches: nothing, where the text is empty.
+class Overlaps {
+ public:
+  Overlaps(const Problem& problem, int units_per_block, const Form& form)
+      : problem_(problem), per_block_(units_per_block), form_(form) {}
+
+  /// `units_of(rank, space)` says how many units there are.
+  template <class UnitsOf>
+  const char* find(const Step& step, std::int64_t length, UnitsOf units_of) {
+    int destinations = 0;
+    for (const Operand& to : step.destinations) destinations += to.space != Space::channel ? 1 : 0;
+    if (destinations == 0 || (destinations == 1 && length == 1)) return "";
+    for (const Operand& first : step.destinations) {
+      for (int i = 0; first.space != Space::channel && i < first.ranks.n; ++i) {
+        const int rank = first.ranks.at(i, problem_.ranks);
+        marks_.assign(marks_.size(), -1);
+        for (const Operand& to : step.destinations) {
+          if (touches(to, rank) && !mark(to, rank, units_of(rank, to.space))) return "two destinations overlap";
+        }
+        for (const Operand& from : step.sources) {
+          if (touches(from, rank) && crosses(from, rank, units_of(rank, from.space))) {
+            return "a destination overlaps a source partly";
+          }
+        }
+      }
+    }
+    return "";
+  }
+
+ private:
+  [[nodiscard]] bool touches(const Operand& operand, int rank) const {
+    return operand.space != Space::channel && tutti::contains(operand.ranks, rank, problem_.ranks);
+  }
+  /// Where a unit is kept: scratch, the input, the output, and in place the one of the two in the other.
+  [[nodiscard]] std::size_t place(Space space, int rank, int unit) {
+    const bool is_aliased = form_.is_in_place && is_user(space);
+    const int begin = is_aliased ? begin_in_place(problem_, per_block_, rank, space) : 0;
+    const auto memory = static_cast<std::size_t>(is_aliased ? Space::output : space);
+    const std::size_t at = 3 * static_cast<std::size_t>(begin + unit) + memory;
+    if (at >= marks_.size()) marks_.resize(at + 1, -1);
+    return at;
+  }
+  bool mark(const Operand& to, int rank, int count) {
+    bool is_free = true;
+    for_units(to.units, std::max(1, count), [&](int k, int unit) {
+      const std::size_t at = place(to.space, rank, unit);
+      is_free = is_free && marks_[at] < 0;
+      marks_[at] = k;
+    });
+    return is_free;
+  }
+  bool crosses(const Operand& from, int rank, int count) {
+    bool is_crossing = false;
+    for_units(from.units, std::max(1, count), [&](int k, int unit) {
+      const int written = marks_[place(from.space, rank, unit)];
+      is_crossing = is_crossing || (written >= 0 && written != k);
+    });
+    return is_crossing;
+  }
+
+  const Problem& problem_;
+  int per_block_;
+  Form form_;
+  std::vector<int> marks_;  ///< by place: which unit of a destination it is; -1: of none
+};
+
+}  // namespace tutti::steps
