@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti prove`: proves the schedules of every algorithm asked for, for every number of ranks, and prints what was
-// derived.
+// derived. On many ranks it proves the schedule in units, and not the plans in their forms.
 #include "impl/prove/prove.h"
 
 #include <algorithm>
@@ -24,6 +24,7 @@
 #include "harness/text/counted.h"
 #include "harness/text/streams.h"
 #include "impl/algorithms/algorithm.h"
+#include "impl/prove/prove_steps.h"
 #include "impl/types/names.h"
 #include "src/options.h"
 #include "src/program.h"
@@ -33,6 +34,8 @@ namespace tutti::program {
 namespace {
 
 constexpr int kMostRefutedShown = 10;
+constexpr int kMostRanksOfPlans = 128;  // all plans of more take minutes
+constexpr int kPerHost = 8;             // of more ranks than that, where the steps depend on hosts
 
 /// One schedule to prove.
 struct Task {
@@ -40,15 +43,20 @@ struct Task {
   int ranks;
   int root;
   Pairing pairing;
+  int per_host = 0;
+
+  [[nodiscard]] bool is_in_units() const { return ranks > kMostRanksOfPlans; }
 };
 
 /// What the proofs of one algorithm came to.
 struct Summary {
   int schedules = 0;
-  int proofs = 0;
+  int proofs = 0;  ///< sets of plans, and forms in units
   int refuted = 0;
   int most_slots = 0;
-  Labels labels;  ///< hold where they hold for every schedule
+  Labels labels;     ///< hold where they hold for every schedule
+  int of_plans = 0;  ///< schedules
+  int in_units = 0;  ///< the others; of the labels, they have `synchronises` alone
 };
 
 /// 0, 1, P-1 and one that the seed draws: an error in relative ranks shows at a root that is not 0, one at the end of
@@ -85,9 +93,15 @@ Result<std::vector<Task>> tasks_for(const harness::Sweep& sweep) {
       if (is_wanted) used.emplace(algorithm->name);
       if (!is_all && !is_wanted) continue;
       for (const int ranks : sweep.ranks) {
-        for (const int root : roots_of(*algorithm, ranks, sweep.seed))
-          for (const Pairing& pairing : pairings_of(algorithm->collective, ranks))
-            tasks.push_back({.algorithm = algorithm, .ranks = ranks, .root = root, .pairing = pairing});
+        const bool has_hosts = algorithm->is_by_hosts && ranks > kMostRanksOfPlans && ranks % kPerHost == 0;
+        for (const int root : roots_of(*algorithm, ranks, sweep.seed)) {
+          for (const Pairing& pairing : pairings_of(algorithm->collective, ranks)) {
+            Task task{.algorithm = algorithm, .ranks = ranks, .root = root, .pairing = pairing};
+            tasks.push_back(task);
+            task.per_host = kPerHost;
+            if (has_hosts) tasks.push_back(task);
+          }
+        }
       }
     }
   }
@@ -103,6 +117,7 @@ Result<std::vector<Task>> tasks_for(const harness::Sweep& sweep) {
 struct Proved {
   std::size_t schedules = 0;  ///< proved or refuted
   std::map<const Algorithm*, Summary> summaries;
+  std::map<std::string_view, int> ways;  ///< in which schedules were proved in units
   std::vector<std::string> refuted;
 };
 
@@ -138,25 +153,50 @@ class Prover {
   void work() {
     for (std::size_t i = next_++; i < tasks_.size(); i = next_++) {
       const Task& task = tasks_[i];
-      const Problem problem{
-          .collective = task.algorithm->collective, .ranks = task.ranks, .root = task.root, .pairing = task.pairing};
-      const auto proof = prove_schedule(schedule_of(*task.algorithm, problem));
-      const std::lock_guard lock(mutex_);
-      Summary& summary = proved_.summaries[task.algorithm];
-      ++summary.schedules;
-      cost_done_ += cost_of(task);
-      if (++proved_.schedules == tasks_.size()) has_news_.notify_one();
-      if (proof.is_ok()) {
-        add(summary, proof.value());
-        continue;
+      const Problem problem{.collective = task.algorithm->collective,
+                            .ranks = task.ranks,
+                            .root = task.root,
+                            .pairing = task.pairing,
+                            .ranks_per_host = task.per_host};
+      const Schedule schedule = schedule_of(*task.algorithm, problem);
+      if (task.is_in_units()) {
+        const auto proof = prove_steps(schedule);
+        if (proof.is_ok() || proof.status().code() != Code::unavailable) {
+          record(task, proof);
+          continue;
+        }
       }
-      ++summary.refuted;
-      proved_.refuted.push_back(fmt::format("{} {} P={} root {}: {}", to_string(problem.collective),
-                                            task.algorithm->name, task.ranks, task.root, proof.status().message()));
+      record(task, prove_schedule(schedule));
     }
   }
 
-  static void add(Summary& summary, const ScheduleProof& proof) {
+  template <class Proof>
+  void record(const Task& task, const Result<Proof>& proof) {
+    const std::lock_guard lock(mutex_);
+    Summary& summary = proved_.summaries[task.algorithm];
+    ++summary.schedules;
+    cost_done_ += cost_of(task);
+    if (++proved_.schedules == tasks_.size()) has_news_.notify_one();
+    if (proof.is_ok()) {
+      add(summary, proof.value());
+      return;
+    }
+    const std::string said = fmt::format("{} {} P={} root {}: {}", to_string(task.algorithm->collective),
+                                         task.algorithm->name, task.ranks, task.root, proof.status().message());
+    ++summary.refuted;
+    proved_.refuted.push_back(said);
+  }
+
+  void add(Summary& summary, const StepsProof& proof) {
+    ++summary.in_units;
+    summary.proofs += proof.forms;
+    summary.most_slots = std::max(summary.most_slots, proof.least_slots);
+    summary.labels.synchronises &= proof.synchronises;
+    ++proved_.ways[proof.way];
+  }
+
+  void add(Summary& summary, const ScheduleProof& proof) {
+    ++summary.of_plans;
     summary.proofs += proof.proofs;
     summary.most_slots = std::max(summary.most_slots, proof.labels.least_slots);
     summary.labels.keeps_order &= proof.labels.keeps_order;
@@ -185,15 +225,30 @@ void print_summaries(const std::vector<Task>& tasks, const Proved& proved) {
   for (const Task& task : tasks) {
     if (std::find(order.begin(), order.end(), task.algorithm) == order.end()) order.push_back(task.algorithm);
   }
-  const auto yes = [](bool is_so) { return is_so ? "yes" : "no"; };
+  const auto yes = [](bool is_so, bool is_derived) { return !is_derived ? "-" : is_so ? "yes" : "no"; };
   for (const Algorithm* algorithm : order) {
     const auto found = proved.summaries.find(algorithm);
     if (found == proved.summaries.end()) continue;  // interrupted before
     const Summary& s = found->second;
     harness::print("  {:<14} {:<18} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n",
                    to_string(algorithm->collective), algorithm->name, s.schedules, s.proofs, s.refuted,
-                   s.most_slots == 0 ? "-" : std::to_string(s.most_slots), yes(s.labels.keeps_order),
-                   yes(s.labels.same_bits), yes(s.labels.synchronises), yes(s.labels.sends_are_stable));
+                   s.most_slots == 0 ? "-" : std::to_string(s.most_slots), yes(s.labels.keeps_order, s.of_plans > 0),
+                   yes(s.labels.same_bits, s.of_plans > 0), yes(s.labels.synchronises, s.of_plans + s.in_units > 0),
+                   yes(s.labels.sends_are_stable, s.of_plans > 0));
+  }
+}
+
+/// What a proof on many ranks is, and is not.
+void print_ways(const Proved& proved) {
+  if (proved.ways.empty()) return;
+  harness::print(
+      "# on more than {} ranks: the steps in units, shared buffers, a message in one slice; no plans, and of the "
+      "labels "
+      "`synchronises` alone\n",
+      kMostRanksOfPlans);
+  for (const auto& [way, schedules] : proved.ways) {
+    harness::print("#   {}: one rank stands for all, by {}\n",
+                   harness::counted(static_cast<std::size_t>(schedules), "schedule"), way);
   }
 }
 
@@ -218,6 +273,7 @@ int prove(const SweepOptions& options) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
 
   print_summaries(tasks.value(), proved);
+  print_ways(proved);
   for (std::size_t i = 0; i < std::min<std::size_t>(proved.refuted.size(), kMostRefutedShown); ++i) {
     harness::print("refuted: {}\n", proved.refuted[i]);
   }
@@ -225,8 +281,9 @@ int prove(const SweepOptions& options) {
   for (const auto& [algorithm, summary] : proved.summaries) proofs += summary.proofs;
   const bool is_complete = proved.schedules == tasks.value().size();
   const std::string done = is_complete ? "" : fmt::format("{} of ", proved.schedules);
-  harness::print("# prove: {}{}, {} of plans proved, {} refuted; {:.1f} s\n", done,
-                 harness::counted(tasks.value().size(), "schedule"), harness::counted(proofs, "set"),
+  const std::string forms = proved.ways.empty() ? "of plans" : "of plans and forms in units";
+  harness::print("# prove: {}{}, {} {} proved, {} refuted; {:.1f} s\n", done,
+                 harness::counted(tasks.value().size(), "schedule"), harness::counted(proofs, "set"), forms,
                  proved.refuted.size(), seconds.count());
   if (!is_complete) end_interrupted(interrupts.signal());
   if (tasks.value().empty()) return complain(error(Code::unavailable, "nothing was proved: there is no schedule"));

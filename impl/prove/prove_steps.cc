@@ -18,8 +18,7 @@ class StepsProver {
   Result<StepsProof> run() {
     const std::optional<Symmetry> symmetry = find_symmetry(schedule_);
     if (!symmetry) {
-      return error(Code::unavailable, "{}: no rank stands for all, and all of more than 128 are not executed yet",
-                   subject());
+      return error(Code::unavailable, "{}: no rank stands for all", subject());
     }
     proof_.way = symmetry->name();
     TUTTI_RETURN_IF_ERROR(prove_by(*symmetry));

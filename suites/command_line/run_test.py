@@ -791,6 +791,16 @@ class Others(unittest.TestCase):
         self.assertEqual(result.code, 0, result)
         self.assertRegex(result.out, r"# prove: \d+ schedules, \d+ sets of plans proved, 0 refuted")
 
+    def test_of_many_ranks_one_is_proved_and_stands_for_all(self):
+        algorithms = ["halving", "one_shot", "recursive_doubling", "two_shot"]
+        result = support.run("prove", "all_reduce", "--algorithms", ",".join(algorithms), "--ranks", "4096")
+        self.assertEqual((result.code, result.err), (0, ""), result)
+        for algorithm in algorithms:
+            self.assertRegex(result.out, rf"(?m)^  all_reduce +{algorithm} +1 +2 +0 +[1-]  - +- +yes +-$")
+        self.assertIn("# on more than 128 ranks: the steps in units, ", result.out)
+        self.assertIn("\n#   1 schedule: one rank stands for all, by exclusive or\n#   3 schedules: one rank stands for all, by rotation\n"
+                      "# prove: 4 schedules, ", result.out)
+
     def test_check_writes_its_rows(self):
         with support.Run("check", "barrier", "--ranks", "2", "--csv", "{folder}/rows.csv") as one:
             result = one.wait(30)
