@@ -70,6 +70,7 @@ int main(int argc, char** argv) {
   add_prove(program, action);
   add_explain(program, action);
   add_draw(program, action);
+  add_simulate(program, action);
   add_train(program, action);
   add_gate(program, action);
   add_accept(program, action);

@@ -16,7 +16,11 @@ SizeTable::SizeTable(std::vector<Point> points) : points_(std::move(points)) {
 
 SizeTable::SizeTable(std::initializer_list<Point> points) : SizeTable(std::vector<Point>(points)) {}
 
-SizeTable SizeTable::line(double ns, double per_byte) { return SizeTable{{0, ns}, {1, ns + per_byte}}; }
+SizeTable SizeTable::line(double ns, double per_byte) {
+  constexpr double kMany = 1e6;  // bytes
+  if (per_byte == 0) return SizeTable{{0, ns}};
+  return SizeTable{{0, ns}, {kMany, ns + kMany * per_byte}};
+}
 
 double SizeTable::at(double bytes) const {
   if (points_.empty()) return 0;
@@ -42,7 +46,8 @@ Machine example_machine() {
                .receive = SizeTable::line(300, 0),
                .wire = SizeTable::line(0, kNetwork)};
   model.flag = 150;
-  model.reduce = model.copy = model.read = SizeTable::line(0, kMemory);
+  model.reduce = model.copy = SizeTable::line(0, kMemory);
+  model.read = SizeTable::line(60, kMemory);
   model.eager_bytes = 16384;
   model.handshake = 2 * model.far.latency;
   return machine;

@@ -67,6 +67,8 @@ struct Machine {
   std::string name;
   Model model;
   int ranks_per_node = 1;
+  bool has_near = true;  ///< what messages within a node cost is known
+  bool has_far = true;   ///< and what those between nodes do
 
   [[nodiscard]] int node_of(int rank) const { return rank / ranks_per_node; }
   [[nodiscard]] bool is_near(int one, int other) const { return node_of(one) == node_of(other); }

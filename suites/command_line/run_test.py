@@ -744,7 +744,7 @@ class Others(unittest.TestCase):
                 self.assertEqual(words[1:3], ["run", "barrier"])
 
     def test_help_shows_an_example_with_options_that_exist(self):
-        for command in ["run", "check", "prove", "explain", "draw", "accept", "list", "doctor"]:
+        for command in ["run", "check", "prove", "explain", "draw", "simulate", "accept", "list", "doctor"]:
             with self.subTest(command):
                 result = support.run(command, "--help")
                 self.assertEqual((result.code, result.err), (0, ""), result)
@@ -754,7 +754,7 @@ class Others(unittest.TestCase):
                     self.assertRegex(options, rf"(?m)^\s+{option}\b")
         result = support.run("--help")
         self.assertEqual(result.code, 0, result)
-        for command in ["run", "check", "prove", "explain", "draw", "accept", "list", "doctor"]:
+        for command in ["run", "check", "prove", "explain", "draw", "simulate", "accept", "list", "doctor"]:
             self.assertRegex(result.out, rf"(?m)^\s+{command}\b")
         self.assertNotRegex(result.out, r"(?m)^\s+rank\b")  # what the launcher starts is for nobody else
 

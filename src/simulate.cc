@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tutti simulate`: how long the schedules of a collective take on a machine that a file describes.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <sstream>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/cases/lists.h"
+#include "harness/cases/sweep.h"
+#include "harness/simulate/machine_file.h"
+#include "harness/simulate/predictor.h"
+#include "harness/text/counted.h"
+#include "harness/text/output_file.h"
+#include "harness/text/read_file.h"
+#include "harness/text/streams.h"
+#include "impl/types/names.h"
+#include "impl/types/number.h"
+#include "src/program.h"
+
+namespace tutti::program {
+namespace {
+
+namespace simulate = harness::simulate;
+
+constexpr int kMostSimulated = 100'000;   ///< ranks, as `tutti draw` has them
+constexpr std::size_t kNarrowest = 10;    ///< column of the table
+constexpr std::size_t kElementBytes = 4;  ///< of a float, which `tutti run` takes unless it is given another
+
+struct SimulateRequest {
+  std::string collective;
+  std::string algorithms = "all";
+  std::string ranks = "8,64";
+  std::string sizes = "8:16M:x8";
+  std::string root = "0";
+  std::string machine;
+  std::string csv;
+};
+
+struct Plan {
+  Collective collective = Collective::all_reduce;
+  std::vector<const Algorithm*> algorithms;
+  std::vector<int> ranks;
+  std::vector<std::int64_t> sizes;
+  int root = 0;
+  simulate::Machine machine;
+};
+
+/// The times of one number of ranks.
+struct Forecast {
+  struct Column {
+    const Algorithm* algorithm;
+    std::vector<double> us;  ///< by size
+  };
+  int ranks = 0;
+  std::vector<std::int64_t> bytes;
+  std::vector<Column> columns;
+  std::vector<std::string> left_out;
+
+  [[nodiscard]] double best(std::size_t row) const {
+    return std::ranges::min_element(columns, {}, [row](const Column& one) { return one.us[row]; })->us[row];
+  }
+};
+
+Result<simulate::Machine> machine_of(const SimulateRequest& request) {
+  if (request.machine.empty()) return simulate::example_machine();
+  TUTTI_ASSIGN_OR_RETURN(const std::string text,
+                         of_flag("--machine", harness::read_file(request.machine, harness::kMostInSuite)));
+  const auto machine = simulate::machine_from_toml(text);
+  if (machine.is_ok()) return machine;
+  return error(machine.status().code(), "--machine: '{}': {}", shown(request.machine), machine.status().message());
+}
+
+Result<std::vector<const Algorithm*>> algorithms_named(Collective collective, const std::string& text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> names, harness::split_list("algorithms", text));
+  std::vector<const Algorithm*> algorithms;
+  for (const std::string_view name : names) {
+    if (name == harness::kAll) {
+      for (const Algorithm* one : algorithms_of(collective)) harness::append_new(algorithms, one);
+      continue;
+    }
+    if (name == harness::kAuto) {
+      return error(Code::invalid_argument, "'auto' is a choice for a call, not a schedule: name algorithms, or all");
+    }
+    TUTTI_ASSIGN_OR_RETURN(const Algorithm* const algorithm, find_algorithm(collective, name));
+    harness::append_new(algorithms, algorithm);
+  }
+  return algorithms;
+}
+
+/// Numbers of ranks that the machine's nodes hold without a rest.
+Result<std::vector<int>> ranks_named(Collective collective, const std::string& text, const simulate::Machine& machine) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, harness::split_list("ranks", text));
+  std::vector<int> all;
+  for (const std::string_view item : items) {
+    TUTTI_ASSIGN_OR_RETURN(const int ranks,
+                           parse_number(item, "a number of ranks", has_window(collective) ? 2 : 1, kMostSimulated));
+    const int fitting = simulate::nearest_ranks(ranks, machine);
+    if (fitting != ranks) {
+      return error(Code::invalid_argument,
+                   "'{}' ranks do not fill nodes of {} (machine {}): allowed are fewer, and multiples: did you mean "
+                   "'{}'?",
+                   ranks, machine.ranks_per_node, machine.name, fitting);
+    }
+    harness::append_new(all, ranks);
+  }
+  return all;
+}
+
+Result<Plan> plan_of(const SimulateRequest& request, const CLI::App& command) {
+  Plan plan;
+  TUTTI_ASSIGN_OR_RETURN(plan.collective, parse_collective(request.collective));
+  if (has_counts(plan.collective)) {
+    return error(Code::invalid_argument, "{}: blocks of different lengths are not predicted: did you mean '{}'?",
+                 to_string(plan.collective), to_string(base_of(plan.collective)));
+  }
+  for (const auto& [flag, applies] :
+       {std::pair("--root", is_rooted(plan.collective)), {"--sizes", has_data(plan.collective)}}) {
+    if (applies || command.count(flag) == 0) continue;
+    return error(Code::invalid_argument, "{0}: {1} has no {2}; leave {0} out", flag, to_string(plan.collective),
+                 std::string_view(flag).substr(2));
+  }
+  TUTTI_ASSIGN_OR_RETURN(plan.machine, machine_of(request));
+  TUTTI_ASSIGN_OR_RETURN(plan.algorithms,
+                         of_flag("--algorithms", algorithms_named(plan.collective, request.algorithms)));
+  TUTTI_ASSIGN_OR_RETURN(plan.ranks, of_flag("--ranks", ranks_named(plan.collective, request.ranks, plan.machine)));
+  TUTTI_ASSIGN_OR_RETURN(plan.sizes, of_flag("--sizes", harness::parse_sizes(request.sizes)));
+  if (!has_data(plan.collective)) plan.sizes = {0};
+  const int fewest = *std::ranges::min_element(plan.ranks);
+  TUTTI_ASSIGN_OR_RETURN(plan.root, of_flag("--root", parse_number(request.root, "a rank", 0, fewest - 1)));
+  return plan;
+}
+
+Forecast forecast_of(const Plan& plan, int ranks) {
+  Problem problem{.collective = plan.collective, .ranks = ranks, .root = plan.root};
+  if (has_window(plan.collective)) problem.pairing.window = kUsualWindow;
+  Forecast forecast{.ranks = ranks};
+  std::vector<Count> counts;
+  for (const std::int64_t size : plan.sizes) harness::append_new(counts, count_for_bytes(problem, size, kElementBytes));
+  for (const Count count : counts) forecast.bytes.push_back(buffer_bytes(problem, count, kElementBytes));
+  for (const Algorithm* algorithm : plan.algorithms) {
+    Forecast::Column column{.algorithm = algorithm, .us = {}};
+    Status failure;
+    const auto predictor = simulate::Predictor::make(*algorithm, problem, plan.machine);
+    failure = predictor.status();
+    for (std::size_t i = 0; i < counts.size() && failure.is_ok(); ++i) {
+      const auto prediction = predictor.value().at(static_cast<double>(counts[i]) * kElementBytes);
+      failure = prediction.status();
+      if (failure.is_ok()) column.us.push_back(prediction.value().ns / 1000);
+    }
+    if (failure.is_ok())
+      forecast.columns.push_back(std::move(column));
+    else
+      forecast.left_out.push_back(fmt::format("{}: {}", algorithm->name, failure.message()));
+  }
+  return forecast;
+}
+
+/// Four digits.
+std::string us_text(double us) {
+  const int before = us > 0 ? static_cast<int>(std::floor(std::log10(us))) + 1 : 1;
+  return fmt::format("{:.{}f}", us, std::clamp(4 - before, 0, 3));
+}
+
+void print_machine(const Plan& plan, bool is_example) {
+  harness::print("# simulate: {}, times that a model predicts for machine {}{}; nothing is measured\n",
+                 to_string(plan.collective), plan.machine.name, is_example ? ", which is nobody's" : "");
+  if (!is_example) return;
+  harness::print("# as --machine FILE would have it:\n");
+  std::istringstream lines(simulate::machine_toml(plan.machine));
+  for (std::string line; std::getline(lines, line);) harness::print("{}{}\n", line.empty() ? "#" : "#   ", line);
+}
+
+void print_table(const Forecast& forecast, const Plan& plan) {
+  const int node = plan.machine.ranks_per_node;
+  harness::print("\n# {} on {}\n", harness::counted(forecast.ranks, "rank"),
+                 harness::counted(std::max(1, forecast.ranks / node), "node"));
+  for (const std::string& reason : forecast.left_out) harness::print("# left out: {}\n", reason);
+  if (forecast.columns.empty()) return;
+  const auto width = [](const Forecast::Column& column) { return std::max(kNarrowest, column.algorithm->name.size()); };
+  std::string names = fmt::format("#{:>12}", "size"), units = fmt::format("#{:>12}", "(B)");
+  for (const Forecast::Column& column : forecast.columns) {
+    names += fmt::format("  {:>{}} ", column.algorithm->name, width(column));
+    units += fmt::format("  {:>{}} ", "(us)", width(column));
+  }
+  while (names.ends_with(' ')) names.pop_back();
+  while (units.ends_with(' ')) units.pop_back();
+  harness::print("{}\n{}\n", names, units);
+  for (std::size_t row = 0; row < forecast.bytes.size(); ++row) {
+    std::string line = fmt::format("{:>13}", forecast.bytes[row]);
+    for (const Forecast::Column& column : forecast.columns) {
+      const bool is_best = column.us[row] == forecast.best(row);
+      line += fmt::format("  {:>{}}{}", us_text(column.us[row]), width(column), is_best ? '*' : ' ');
+    }
+    while (line.ends_with(' ')) line.pop_back();
+    harness::print("{}\n", line);
+  }
+}
+
+std::string csv_of(const std::vector<Forecast>& forecasts, const Plan& plan) {
+  std::string text = "collective,algorithm,ranks,ranks_per_node,bytes,predicted_us,is_fastest\n";
+  for (const Forecast& forecast : forecasts) {
+    for (std::size_t row = 0; row < forecast.bytes.size(); ++row) {
+      for (const Forecast::Column& column : forecast.columns) {
+        text += fmt::format("{},{},{},{},{},{:.6g},{}\n", to_string(plan.collective), column.algorithm->name,
+                            forecast.ranks, plan.machine.ranks_per_node, forecast.bytes[row], column.us[row],
+                            column.us[row] == forecast.best(row) ? 1 : 0);
+      }
+    }
+  }
+  return text;
+}
+
+int simulate_on(const SimulateRequest& request, const CLI::App& command) {
+  const auto planned = plan_of(request, command);
+  if (!planned.is_ok()) return complain(planned.status());
+  const Plan& plan = planned.value();
+  const bool is_csv_shown = request.csv == "-";
+  harness::OutputFiles files;
+  if (!is_csv_shown) {
+    if (const Status opened = files.open(request.csv); !opened.is_ok()) return complain(opened);
+    print_machine(plan, request.machine.empty());
+  }
+  std::vector<Forecast> forecasts;
+  bool has_times = false;
+  for (const int ranks : plan.ranks) {
+    forecasts.push_back(forecast_of(plan, ranks));
+    has_times |= !forecasts.back().columns.empty();
+    if (!is_csv_shown) print_table(forecasts.back(), plan);
+  }
+  if (!has_times) return complain(error(Code::unavailable, "nothing was predicted: no algorithm is left"));
+  if (is_csv_shown) {
+    harness::print("{}", csv_of(forecasts, plan));
+    return exit_ok;
+  }
+  harness::print("\n# *: the fastest of its row\n");
+  if (request.csv.empty()) return exit_ok;
+  const Status written = files.replace(request.csv, csv_of(forecasts, plan));
+  return written.is_ok() ? exit_ok : complain(written);
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& program, Action& action) {
+  CLI::App* command =
+      program.add_subcommand("simulate", "how long schedules take on a machine that a file describes: no measurement");
+  command->footer("Example: tutti simulate all_reduce --ranks 8,64,1024 --sizes 8:1M:x8");
+  auto request = std::make_shared<SimulateRequest>();
+  command->add_option("COLLECTIVE", request->collective, "whose schedules are walked")->type_name("")->required();
+  const auto add = [&](const char* flag, std::string& value, const char* type, const std::string& help) {
+    CLI::Option* option = command->add_option(flag, value, help)->type_name(type);
+    if (!value.empty()) option->default_str(value);
+  };
+  add("--algorithms", request->algorithms, "LIST", "own algorithms by name, or all");
+  add("--ranks", request->ranks, "LIST", fmt::format("numbers of ranks, up to {}", kMostSimulated));
+  add("--sizes", request->sizes, "LIST", "bytes of the larger of one rank's buffers, as in `tutti run`");
+  add("--root", request->root, "RANK", "where the collective has one");
+  add("--machine", request->machine, "FILE", "a machine in TOML; without it one called example, which is printed");
+  add("--csv", request->csv, "FILE", "write a row for each time; - is stdout, without the table");
+  command->callback(
+      [&action, request, command] { action = [request, command] { return simulate_on(*request, *command); }; });
+}
+
+}  // namespace tutti::program

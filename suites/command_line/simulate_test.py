@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tutti simulate`: times that a model predicts, on the example machine and on those of files."""
+import csv
+import io
+import pathlib
+import re
+import tempfile
+import unittest
+
+import support
+
+LOGGP = """
+name = "one rank a node"
+ranks_per_node = 1
+[far]
+latency = 1000
+send = 300
+receive = 300
+wire = [[0, 0], [1000000, 100000]]
+[node]
+flag = 0
+reduce = [[0, 0], [1000000, 50000]]
+copy = 0
+read = 0
+"""
+
+
+class Simulate(unittest.TestCase):
+    def simulate(self, *arguments):
+        result = support.run("simulate", *arguments)
+        self.assertEqual((result.code, result.err), (0, ""), result)
+        return result.out
+
+    def rows(self, *arguments):
+        return list(csv.DictReader(io.StringIO(self.simulate(*arguments, "--csv", "-"))))
+
+    def on_file(self, text):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = pathlib.Path(folder.name, "machine.toml")
+        path.write_text(text)
+        return path
+
+    def test_the_example_machine_is_printed_and_reads_back(self):
+        page = self.simulate("all_reduce", "--ranks", "8,64")
+        self.assertIn("# simulate: all_reduce", page)
+        lines = [line[4:] for line in page.splitlines() if line.startswith("#   ") and not line.startswith("#    ")]
+        self.assertIn('name = "example"', lines)
+        again = self.simulate("all_reduce", "--ranks", "8,64", "--machine", self.on_file("\n".join(lines) + "\n"))
+        self.assertEqual(page[page.index("\n\n# 8 ranks"):], again[again.index("\n\n# 8 ranks"):])
+
+    def test_one_time_of_each_row_is_marked(self):
+        page = self.simulate("all_reduce", "--ranks", "8", "--sizes", "8,1M")
+        times = re.findall(r"(?m)^ +\d+  .*$", page)
+        self.assertEqual([line.split()[0] for line in times], ["8", "1048576"])
+        for line in times:
+            self.assertGreaterEqual(line.count("*"), 1, line)
+
+    def test_times_are_those_of_the_closed_forms(self):
+        rows = self.rows("all_reduce", "--machine", self.on_file(LOGGP), "--ranks", "16", "--sizes", "64K")
+        us = {row["algorithm"]: float(row["predicted_us"]) for row in rows}
+        self.assertAlmostEqual(us["ring"], 30 * (1.6 + 4096e-4) + 15 * 4096 * 5e-5, places=3)
+        self.assertAlmostEqual(us["recursive_doubling"], 4 * (1.6 + 65536 * 1.5e-4), places=3)
+        self.assertAlmostEqual(us["halving"], 8 * 1.6 + 15 * 4096 * 2.5e-4, places=3)
+        (fastest,) = [row["algorithm"] for row in rows if row["is_fastest"] == "1"]
+        self.assertEqual(us[fastest], min(us.values()))
+
+    def test_every_collective_that_has_blocks_of_one_length(self):
+        for collective in ["broadcast", "reduce", "all_reduce", "gather", "all_gather", "scatter", "reduce_scatter",
+                           "all_to_all", "barrier", "sendrecv", "pingpong", "bandwidth", "bibandwidth", "message_rate",
+                           "scan", "exscan"]:
+            for ranks in ["4", "16"]:
+                with self.subTest(collective, ranks=ranks):
+                    rows = self.rows(collective, "--ranks", ranks)
+                    self.assertGreater(len(rows), 0)
+                    for row in rows:
+                        self.assertGreater(float(row["predicted_us"]), 0, row)
+
+    def test_what_needs_the_memory_of_all_ranks_is_left_out_by_name(self):
+        page = self.simulate("all_reduce", "--ranks", "16")
+        self.assertRegex(page, r"(?m)^# left out: two_shot: rank \d+ uses memory of ranks on other nodes in step \d+$")
+        self.assertNotIn("two_shot", {row["algorithm"] for row in self.rows("all_reduce", "--ranks", "16")})
+
+    def test_many_ranks_are_few_that_stand_for_all(self):
+        rows = self.rows("all_reduce", "--algorithms", "ring,two_level", "--ranks", "100000", "--sizes", "1M")
+        self.assertEqual([row["algorithm"] for row in rows], ["ring", "two_level"])
+
+    def test_rows_in_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "rows.csv")
+            page = self.simulate("all_reduce", "--ranks", "8", "--csv", path)
+            self.assertIn("# 8 ranks on 1 node\n", page)
+            self.assertEqual(path.read_text(), self.simulate("all_reduce", "--ranks", "8", "--csv", "-"))
+
+    def test_mistakes_name_the_value_and_what_is_right(self):
+        broken = self.on_file(LOGGP.replace("latency", "latncy"))
+        no_near = self.on_file(LOGGP.replace("ranks_per_node = 1", "ranks_per_node = 4"))
+        for arguments, code, words in [
+                (["all_redice"], 2, ["'all_redice'", "'all_reduce'"]),
+                (["all_reduce", "--algorithms", "rign"], 2, ["--algorithms", "'rign'", "did you mean 'ring'?"]),
+                (["all_reduce", "--algorithms", "auto"], 2, ["--algorithms", "'auto'", "all"]),
+                (["all_reduce", "--ranks", "0"], 2, ["--ranks", "'0'", "1 to 100000"]),
+                (["all_reduce", "--ranks", "8,12"], 2, ["--ranks", "'12'", "nodes of 8", "'16'"]),
+                (["all_reduce", "--ranks", "8,"], 2, ["--ranks", "empty item"]),
+                (["bandwidth", "--ranks", "1"], 2, ["--ranks", "'1'", "2 to 100000"]),
+                (["broadcast", "--ranks", "4,8", "--root", "4"], 2, ["--root", "'4'", "0 to 3"]),
+                (["all_reduce", "--root", "1"], 2, ["all_reduce has no root"]),
+                (["barrier", "--sizes", "8"], 2, ["barrier has no sizes"]),
+                (["all_reduce", "--sizes", "8Q"], 2, ["--sizes", "'8Q'"]),
+                (["all_gather_v"], 2, ["all_gather_v", "did you mean 'all_gather'?"]),
+                (["all_reduce", "--machine", "/nowhere/x.toml"], 2, ["--machine", "/nowhere/x.toml"]),
+                (["all_reduce", "--machine", broken], 2, ["--machine", "line 5", "'latncy'", "'latency'"]),
+                (["all_reduce", "--csv", "/nowhere/x.csv"], 2, ["'/nowhere/x.csv'"])]:
+            with self.subTest(arguments):
+                result = support.run("simulate", *arguments)
+                self.assertEqual((result.code, result.out), (code, ""), result)
+                for word in words:
+                    self.assertIn(word, result.err)
+        result = support.run("simulate", "all_reduce", "--ranks", "4", "--machine", no_near)
+        self.assertEqual(result.code, 3, result)
+        self.assertIn("has no [near]", result.out)
+        self.assertIn("nothing was predicted", result.err)
+
+
+if __name__ == "__main__":
+    unittest.main()

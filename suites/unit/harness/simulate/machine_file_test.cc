@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/simulate/machine_file.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tutti::harness::simulate {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kNode = "[node]\nflag = 1\nreduce = 0\ncopy = 0\nread = 0\n";
+constexpr const char* kFar = "[far]\nlatency = 10\nsend = 1\nreceive = 2\nwire = [[1, 0], [101, 600]]\n";
+
+std::string file(const std::string& far = kFar, const std::string& node = kNode) {
+  return "name = \"m\"\nranks_per_node = 2\n" + far + node;
+}
+
+std::string refusal_of(const std::string& text) {
+  const auto read = machine_from_toml(text);
+  EXPECT_EQ(read.status().code(), Code::invalid_argument) << text;
+  return read.status().message();
+}
+
+TEST(MachineFile, OfTheExampleIsReadBack) {
+  const std::string text = machine_toml(example_machine());
+  const auto read = machine_from_toml(text);
+  ASSERT_TRUE(read.is_ok()) << read.status().message();
+  EXPECT_EQ(machine_toml(read.value()), text);
+  EXPECT_EQ(read.value().model.far.wire.at(12345), example_machine().model.far.wire.at(12345));
+  EXPECT_EQ(read.value().model.eager_bytes, 16384);
+}
+
+TEST(MachineFile, HasNearOrFarOrBoth) {
+  const Machine machine = machine_from_toml(file()).value();
+  EXPECT_FALSE(machine.has_near);
+  EXPECT_TRUE(machine.has_far);
+  EXPECT_EQ(machine.ranks_per_node, 2);
+  EXPECT_EQ(machine.model.far.wire.at(51), 300);
+  EXPECT_EQ(machine.model.far.send.at(1e6), 1);
+  EXPECT_THAT(refusal_of(file("")), HasSubstr("neither a table [near] nor a table [far]"));
+}
+
+TEST(MachineFile, MistakesNameTheLineAndWhatIsRight) {
+  EXPECT_THAT(refusal_of("nmae = \"m\"\n"), HasSubstr("line 1: unknown key 'nmae': did you mean 'name'?"));
+  EXPECT_THAT(refusal_of("ranks_per_node = 0\n"), HasSubstr("line 1: 'ranks_per_node' is 0: allowed are 1 to 100000"));
+  EXPECT_THAT(refusal_of("name = 3\n"), HasSubstr("'name' must be a text"));
+  EXPECT_THAT(refusal_of("near = 3\n"), HasSubstr("'near' must be a table"));
+  EXPECT_THAT(refusal_of(std::string(kFar) + kNode), HasSubstr("it has no `name = ...`"));
+  EXPECT_THAT(refusal_of(file(kFar, "")), HasSubstr("it has no table [node]"));
+  EXPECT_THAT(refusal_of(file("[far]\nlatency = 10\n")), HasSubstr("line 3: [far] needs `send = ...`"));
+  EXPECT_THAT(refusal_of(file("[far]\nlatency = -1\n")), HasSubstr("line 4: 'latency' is -1: allowed are 0 to"));
+  EXPECT_THAT(refusal_of(file("[far]\nlatency = nan\n")), HasSubstr("line 4: 'latency' is nan: allowed are 0 to"));
+  EXPECT_THAT(refusal_of(file("[far]\nlatncy = 1\n")), HasSubstr("did you mean 'latency'?"));
+  EXPECT_THAT(refusal_of(file("[far]\nwire = [[8, 1], [8, 2]]\n")), HasSubstr("sizes rise"));
+  EXPECT_THAT(refusal_of(file("[far]\nwire = [[8, 2], [9, 1]]\n")), HasSubstr("would fall below 0"));
+  EXPECT_THAT(refusal_of(file("[far]\nwire = [8, 1]\n")), HasSubstr("'wire' must be a number of ns, or a list"));
+  EXPECT_THAT(refusal_of(file("[far]\nwire = []\n")), HasSubstr("'wire' must be a number of ns, or a list"));
+  EXPECT_THAT(refusal_of(file(std::string(kFar) + "eager = 8\n")), HasSubstr("write both or none"));
+}
+
+}  // namespace
+}  // namespace tutti::harness::simulate
