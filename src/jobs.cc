@@ -58,6 +58,7 @@ class Messages final : public SessionMessages {
             spec, {{"begin", [this](std::string_view text) { on_begin(text); }},
                    {"cell", [this](std::string_view text) { on_cell(text); }},
                    {"samples", [this](std::string_view text) { note(listener_.on_samples(text)); }},
+                   {"ranks", [this](std::string_view text) { on_ranks(text); }},
                    {"facts", [this](std::string_view text) { listener_.on_facts(spec_.ranks, std::string(text)); }}}),
         topology_(topology),
         listener_(listener),
@@ -120,6 +121,15 @@ class Messages final : public SessionMessages {
     }
     if (rows.empty()) return;
     note(listener_.on_cell(rows));
+  }
+  void on_ranks(std::string_view text) {
+    if (!listener_.on_ranks) return;
+    const auto tally = harness::RankTally::from_json(text);
+    note(tally.status());
+    if (!tally.is_ok()) return;
+    std::vector<std::string> hosts;
+    for (int rank = 0; rank < spec_.ranks; ++rank) hosts.push_back(host_of(rank));
+    listener_.on_ranks(tally.value(), hosts);
   }
   /// Of named ones the one that the rank was on; else this machine.
   [[nodiscard]] std::string host_of(int rank) const {

@@ -21,10 +21,12 @@
 #include "harness/machine/machine.h"
 #include "harness/record/csv.h"
 #include "harness/record/launches.h"
+#include "harness/record/rank_tally.h"
 #include "harness/record/samples.h"
 #include "harness/report/environment.h"
 #include "harness/report/exports.h"
 #include "harness/report/json.h"
+#include "harness/report/ranks.h"
 #include "harness/report/table.h"
 #include "harness/text/counted.h"
 #include "harness/text/file.h"
@@ -56,6 +58,7 @@ class Reports {
     reports.console_ = console_for(settings);
     reports.left_out_ = expansion.left_out;
     reports.ranks_as_ = settings.sweep.ranks_as;
+    reports.tells_ranks_ = settings.conditions.tells_ranks;
     reports.has_hosts_ = !settings.conditions.topology.hosts.empty();
     harness::RatioOf ratio = harness::ratio_within_a_launch;
     if (settings.sweep.launches > 1) {
@@ -128,6 +131,15 @@ class Reports {
     if (json_) note(json_->write(rows));
   }
 
+  /// What all jobs showed of their ranks; once they are over.
+  void tell_ranks() {
+    for (const auto& [number, ranks] : ranks_) {
+      if (json_)
+        note(json_->set_ranks(fmt::format("P{}", number),
+                              harness::ranks_json(harness::rank_results(ranks.tally, ranks.hosts))));
+    }
+  }
+
   /// Every cell was measured, or has a row that says why not.
   void finish() {
     if (json_) note(json_->finish());
@@ -152,6 +164,12 @@ class Reports {
   }
   void add_samples(std::string_view lines) {
     if (samples_) note(samples_->write(lines));
+  }
+
+  void add_ranks(const harness::RankTally& tally, const std::vector<std::string>& hosts) {
+    RanksOfRun& ranks = ranks_[hosts.size()];
+    ranks.hosts = hosts;
+    note(ranks.tally.add(tally));
   }
 
   /// A fact that is not there, or not a number, is not told.
@@ -209,6 +227,11 @@ class Reports {
     }
     console_.print(table_.footer(left_out_));
     std::string facts = launches_ == nullptr ? "" : launches_->spread();
+    for (const auto& [_, ranks] : ranks_) {
+      const std::vector<harness::RankResult> reports = harness::rank_results(ranks.tally, ranks.hosts);
+      facts += harness::straggler_lines(reports);
+      if (tells_ranks_) console_.print(harness::ranks_table(reports));
+    }
     if (!crowded_.empty()) {
       facts += fmt::format("# measured with {} ranks on {}: they take turns, and a scheduler is measured with them\n",
                            fmt::join(crowded_, ", "), harness::counted(cores_, "core"));
@@ -271,6 +294,12 @@ class Reports {
   std::optional<harness::SamplesFile> samples_;
   /// By number of ranks and backend; the last launch's.
   std::map<std::pair<int, std::string>, std::string> floors_;
+  struct RanksOfRun {
+    harness::RankTally tally;
+    std::vector<std::string> hosts;  ///< by rank; the last job's
+  };
+  std::map<std::size_t, RanksOfRun> ranks_;  ///< by their number
+  bool tells_ranks_ = false;                 ///< each of them, not only stragglers
   std::map<std::string, double> clock_ns_;   ///< the last launch's
   std::map<std::string, double> clocks_us_;  ///< of several machines; the last launch's
   int cores_ = static_cast<int>(harness::allowed_cores().size());
@@ -354,6 +383,8 @@ int run(const SweepOptions& options, const CLI::App& command, const TraceOptions
                       reports.value().add_samples(lines);
                       return Status();
                     },
+                .on_ranks = [&](const harness::RankTally& tally,
+                                const std::vector<std::string>& hosts) { reports.value().add_ranks(tally, hosts); },
                 .on_hosts = [&](const std::vector<harness::HostInfo>& all) { reports.value().add_machines(all); },
                 .on_left_out =
                     [&](const harness::LeftOut& item) {
@@ -362,6 +393,7 @@ int run(const SweepOptions& options, const CLI::App& command, const TraceOptions
                     },
                 .on_diagnosis = [&](const harness::FailedJob& one) { reports.value().add_diagnosis(one); }});
   progress.clear();
+  reports.value().tell_ranks();
   if (code == exit_ok) reports.value().finish();
   if (code == exit_ok || reports.value().has_rows()) reports.value().print_end();
   reports.value().close();

@@ -236,7 +236,8 @@ const std::array kConditions{
         .text = [](const Conditions& values) { return unusual_number(values.iterations, kUsual.iterations); }},
     Condition{.option = "--over-ranks",
               .help = "shows below each row what the fastest rank took, the mean over the ranks and the slowest, "
-                      "medians of the samples; JSON and CSV have them then too",
+                      "medians of the samples; JSON and CSV have them then too. At the end it prints which ranks "
+                      "came and ended last",
               .example = kAsked,
               .read =
                   [](Conditions& values, std::string_view text) {

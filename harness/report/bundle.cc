@@ -222,7 +222,7 @@ Document source_json(const ResultFile& result) {
   Document source{{"file", result.file}, {"kind", kind_text(result, document)}};
   for (const char* key : {"command", "seed", "started", "finished", "machine", "this", "other", "counts", "unfinished"})
     source[key] = document.contains(key) ? document[key] : Document();
-  for (const char* key : {"versions", "environment", "measurement", "bound"})
+  for (const char* key : {"versions", "environment", "measurement", "bound", "ranks"})
     source[key] = document.contains(key) ? document[key] : Document::object();
   for (const char* key : {"left_out", "remarks", "diagnoses"})
     source[key] = document.contains(key) ? document[key] : Document::array();

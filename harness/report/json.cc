@@ -64,6 +64,11 @@ Status JsonFile::set_bound(const std::string& key, const std::string& json_text)
   return put();
 }
 
+Status JsonFile::set_ranks(const std::string& key, const std::string& json_text) {
+  info_.ranks[key] = json_text;
+  return put();
+}
+
 Status JsonFile::add_diagnosis(const FailedJob& diagnosis) {
   diagnoses_ += (diagnoses_.empty() ? "\n    " : ",\n    ") + diagnosis.json();
   return put();
@@ -99,14 +104,17 @@ std::string JsonFile::text() const {
   const std::string of_hosts = machines.empty() ? "" : fmt::format("  \"machines\": {},\n", dump(machines));
   Json bound = Json::object();
   for (const auto& [ranks, cores] : info_.bound) bound[ranks] = Json::parse(cores, nullptr, false);
+  Json ranks = Json::object();
+  for (const auto& [number, list] : info_.ranks) ranks[number] = Json::parse(list, nullptr, false);
   return fmt::format(
       "{{\n  \"schema_version\": {},\n  \"machine\": {},\n{}  \"versions\": {},\n  \"command\": {},\n  \"seed\": {},\n"
-      "  \"started\": {},\n  \"measurement\": {},\n  \"bound\": {},\n  \"environment\": {},\n  \"left_out\": {},\n  "
+      "  \"started\": {},\n  \"measurement\": {},\n  \"bound\": {},\n  \"ranks\": {},\n  \"environment\": {},\n  "
+      "\"left_out\": {},\n  "
       "\"diagnoses\": [{}],\n  "
       "\"finished\": {},\n  \"rows\": [{}\n  ]\n}}\n",
       kSchemaVersion, dump(machine), of_hosts, dump(info_.versions), dump(info_.command), info_.seed,
-      dump(info_.started), dump(info_.measurement), dump(bound), dump(info_.environment), dump(left_out), diagnoses_,
-      is_finished_, rows_);
+      dump(info_.started), dump(info_.measurement), dump(bound), dump(ranks), dump(info_.environment), dump(left_out),
+      diagnoses_, is_finished_, rows_);
 }
 
 }  // namespace tutti::harness::report

@@ -34,6 +34,7 @@ struct RunInfo {
   std::map<std::string, double> measurement = {};  ///< facts of the instrument, such as `floor_us.P2`
   std::vector<LeftOut> left_out = {};
   std::map<std::string, std::string> bound = {};  ///< by `P2`: for each rank the cores that it may run on, as JSON text
+  std::map<std::string, std::string> ranks = {};  ///< by `P2`: what each rank came to (ranks.h), as JSON text
   std::map<std::string, std::string> environment = {};  ///< what environment.h finds
 };
 
@@ -58,6 +59,8 @@ class JsonFile {
   Status set_machines(std::vector<std::pair<std::string, std::string>> machines);
   /// Adds or changes one entry of `bound` and replaces the document. Errors: as write.
   Status set_bound(const std::string& key, const std::string& json_text);
+  /// Adds or changes one entry of `ranks` and replaces the document. Errors: as write.
+  Status set_ranks(const std::string& key, const std::string& json_text);
   /// Adds why the run, or a job of it, ended early, and replaces the document. Errors: as write.
   Status add_diagnosis(const FailedJob& diagnosis);
   /// Says that nothing more will be added, and replaces the document. Errors: as write.

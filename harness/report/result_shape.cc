@@ -23,13 +23,14 @@ struct Member {
 };
 
 constexpr std::array kOfResult{
-    Member{"machine", Type::object},     Member{"machines", Type::list},   Member{"versions", Type::object},
-    Member{"command", Type::text},       Member{"seed", Type::number},     Member{"started", Type::text},
-    Member{"measurement", Type::object}, Member{"bound", Type::object},    Member{"environment", Type::object},
-    Member{"left_out", Type::list},      Member{"diagnoses", Type::list},  Member{"finished", Type::truth},
-    Member{"rows", Type::list},          Member{"kind", Type::text},       Member{"this", Type::text},
-    Member{"other", Type::text},         Member{"unfinished", Type::text}, Member{"counts", Type::object},
-    Member{"counted", Type::text},       Member{"remarks", Type::list},    Member{"cells", Type::list}};
+    Member{"machine", Type::object},     Member{"machines", Type::list},  Member{"versions", Type::object},
+    Member{"command", Type::text},       Member{"seed", Type::number},    Member{"started", Type::text},
+    Member{"measurement", Type::object}, Member{"bound", Type::object},   Member{"environment", Type::object},
+    Member{"left_out", Type::list},      Member{"diagnoses", Type::list}, Member{"finished", Type::truth},
+    Member{"rows", Type::list},          Member{"ranks", Type::object},   Member{"kind", Type::text},
+    Member{"this", Type::text},          Member{"other", Type::text},     Member{"unfinished", Type::text},
+    Member{"counts", Type::object},      Member{"counted", Type::text},   Member{"remarks", Type::list},
+    Member{"cells", Type::list}};
 constexpr std::array kOfCell{Member{"cell", Type::text},
                              Member{"collective", Type::text},
                              Member{"bytes", Type::number},

@@ -92,6 +92,24 @@ std::string schema_json() {
       {"description", "the cores that each rank may run on, by number of ranks"},
       {"type", "object"},
       {"additionalProperties", {{"type", "array"}, {"items", {{"type", "array"}, {"items", whole}}}}}};
+  Json rank = object_of({{"rank", whole},
+                         {"host", text},
+                         {"samples", whole},
+                         {"came_last", whole},
+                         {"waited_us", {{"type", "number"}}},
+                         {"waited_share", {{"type", "number"}}},
+                         {"ended_samples", whole},
+                         {"ended_last", whole},
+                         {"own_ratio", {{"type", {"number", "null"}}}},
+                         {"comes_late", {{"type", "boolean"}}},
+                         {"ends_late", {{"type", "boolean"}}}},
+                        true);
+  document["properties"]["ranks"] = {{"description",
+                                      "by number of ranks, worst first: samples to which a rank came last and what "
+                                      "another rank waited for it, samples "
+                                      "that it ended last, its own time / the median, and whether it is a straggler"},
+                                     {"type", "object"},
+                                     {"additionalProperties", {{"type", "array"}, {"items", std::move(rank)}}}};
   const Json number_or_null{{"type", {"integer", "null"}}};
   const Json place = object_of({{"rank", number_or_null},
                                 {"operation", number_or_null},

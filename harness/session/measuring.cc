@@ -11,6 +11,7 @@
 #include "harness/machine/clock.h"
 #include "harness/measure/cell_watch.h"
 #include "harness/measure/rows.h"
+#include "harness/record/rank_tally.h"
 #include "harness/record/samples.h"
 #include "harness/text/json_reader.h"
 #include "impl/transports/hosts.h"
@@ -24,6 +25,23 @@ constexpr std::chrono::nanoseconds kLeastCellTime = std::chrono::milliseconds(20
 constexpr std::chrono::nanoseconds kMostLimitTime = std::chrono::minutes(1);  ///< as if the cell had no more
 /// Of a cell that ends when it has its --iterations, without a budget.
 constexpr std::chrono::nanoseconds kNoEnd = std::chrono::hours(24 * 365);
+
+constexpr double kFloorsApart = 5;  ///< see report_ranks
+
+/// Whether all ranks of the collective do the same: no root, no order, no lengths of their own.
+bool are_alike(Collective collective) {
+  switch (collective) {
+    case Collective::all_reduce:
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+    case Collective::all_to_all:
+    case Collective::barrier:
+    case Collective::sendrecv:
+      return true;
+    default:
+      return false;
+  }
+}
 
 /// The cores that a runner may run on, as they are exchanged.
 struct BoundTo {
@@ -201,12 +219,21 @@ CellOptions Measuring::cell_options(std::size_t index, std::vector<std::string> 
                       .conditions = spec_.conditions,
                       .barrier_of = [this](const Case& one) { return barriers_.find(one.backend); },
                       .limits = std::move(limits)};
-  if (task_.tells_samples) {
-    options.on_samples = [this](const Case& one, std::span<const Sample> samples) {
-      return report_samples(one, samples);
-    };
-  }
+  options.on_samples = [this](const Case& one, std::span<const Sample> samples) {
+    if (task_.tells_samples) TUTTI_RETURN_IF_ERROR(report_samples(one, samples));
+    return report_ranks(one, samples);
+  };
   return options;
+}
+
+/// What lies within five floors, or is in time, is no lateness of a rank. A runner of all ranks lets them come one
+/// after the other: they tell nothing. The limit has no row.
+Status Measuring::report_ranks(const Case& one, std::span<const Sample> samples) {
+  if (runner_.count() == 1 || is_limit(one.backend)) return {};
+  const double apart_us = std::max(static_cast<double>(runner_.in_time_ns()) * 1e-3, kFloorsApart * floor_us_of(one));
+  RankTally tally;
+  tally.add(samples, apart_us, are_alike(one.collective));
+  return tally.came.operations == 0 ? Status() : report("ranks", tally.json());
 }
 
 /// In parts, each of which a message can hold for any number of ranks.

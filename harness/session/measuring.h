@@ -54,6 +54,7 @@ class Measuring {
   }
   Status report_facts();
   Status report_samples(const Case& one, std::span<const Sample> samples);
+  Status report_ranks(const Case& one, std::span<const Sample> samples);
   /// CUDA's numbers of those that the ranks of this process lie on.
   [[nodiscard]] std::vector<int> gpus_of_ranks() const;
   /// For cell `index`: what is left of the budget, in equal parts.

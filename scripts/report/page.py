@@ -15,7 +15,7 @@ import history
 import sentences
 import style
 from pictures_base import Picture
-from pictures_data import is_comparison, sides, source_name, starter_name
+from pictures_data import is_comparison, is_positive, sides, source_name, starter_name
 from pictures_numbers import digits_text, is_number, ratio_text, supported_digits
 
 FOLDER = Path(__file__).resolve().parent
@@ -126,6 +126,29 @@ def sources_of(bundle: dict) -> list[dict]:
             for source in bundle["sources"]]
 
 
+def percent_text(value: object) -> str:
+    """A share as percent."""
+    return f"{100 * value:.1f} %" if is_number(value) else ""
+
+
+def ranks_of(bundle: dict) -> list[dict]:
+    """What each rank came to, by source and number of ranks; the worst first. A damaged entry is left aside."""
+    lines = []
+    for number, source in enumerate(bundle["sources"]):
+        ranks = source.get("ranks")
+        for group, ranks in (ranks.items() if isinstance(ranks, dict) else ()):
+            for one in [one for one in ranks if isinstance(one, dict)] if isinstance(ranks, list) else []:
+                share = {name: one[last] / one[taken] if is_number(one.get(last)) and is_positive(one.get(taken)) else None
+                         for name, last, taken in (("came", "came_last", "samples"), ("ended", "ended_last", "ended_samples"))}
+                lines.append({
+                    "file": source_name(bundle, number), "group": style.plain(group), "rank": style.plain(one.get("rank")),
+                    "host": style.plain(one.get("host") or ""), "came": percent_text(share["came"]),
+                    "waited": percent_text(one.get("waited_share")), "ended": percent_text(share["ended"]),
+                    "own": f"{100 * one['own_ratio'] - 100:+.1f} %" if is_number(one.get("own_ratio")) else "",
+                    "straggler": "straggler" if one.get("comes_late") is True or one.get("ends_late") is True else ""})
+    return lines
+
+
 def left_out_text(item: object) -> str:
     """What a run left out: its cells and the reason."""
     return f"{item.get('cells')} x {item.get('reason')}" if isinstance(item, dict) else str(item)
@@ -167,5 +190,5 @@ def render(bundle: dict, drawn: list[Picture], left_out: list[str]) -> str:
         judged=judged_of(bundle), judged_pictures=judged_pictures, judged_first=is_comparison(bundle), sides=sides(bundle), table=table_of(bundle),
         verdicts=sentences.VERDICTS, marks=sentences.MARKS,
         disturbances=[style.plain(text) for text in sentences.disturbances(bundle)],
-        left_out=left_out_of(bundle, left_out), sources=sources_of(bundle),
+        ranks=ranks_of(bundle)[:MOST_ROWS], left_out=left_out_of(bundle, left_out), sources=sources_of(bundle),
         sheet=Markup(sheet), script=Markup(script), script_digest=digest(script))

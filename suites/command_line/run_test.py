@@ -848,6 +848,40 @@ class Lazy(Sweep):
         self.assertIn("still hold the poison: they were not written", result.out)  # of 64K some places are poisoned
 
 
+class Stragglers(Sweep):
+    def record(self, *words, environment=None):
+        """What was printed, and what the record has of its two ranks."""
+        with support.Run("run", "all_reduce", "--ranks", "2", "--sizes", "8", *words, *FILES,
+                         environment=environment) as one:
+            result = one.wait(support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            return result, support.read_json(one.path / "record.json")["ranks"]["P2"]
+
+    @support.needs_openmpi
+    def test_a_rank_whose_calls_return_late_is_named(self):
+        result, ranks = self.record("--backends", "slow_rank", "--iterations", "24", "--no-limit",
+                                    environment={"TUTTI_BACKENDS": os.environ["TUTTI_LAZY_BACKENDS"]})
+        self.assertRegex(result.out, r"# straggler, P=2: rank 1 on \S+ ended last in \d+ of \d+ samples")
+        self.assertEqual([(one["rank"], one["ends_late"]) for one in ranks], [("1", True), ("0", False)], ranks)
+        self.assertGreater(float(ranks[0]["own_ratio"]), 1)
+
+    def test_of_healthy_ranks_none_is_named_and_the_table_is_printed_on_request(self):
+        words = ["--backends", "tutti", "--budget", "500ms"]
+        result, ranks = self.record(*words)
+        self.assertNotIn("straggler", result.out)
+        self.assertNotIn("# ranks of P=2", result.out)
+        self.assertEqual({one["rank"] for one in ranks}, {"0", "1"}, ranks)
+        self.assertFalse(any(one["comes_late"] or one["ends_late"] for one in ranks), ranks)
+        result, _ = self.record(*words, "--over-ranks")
+        self.assertRegex(result.out, r"# ranks of P=2 over all cells, worst first: \d+ samples\n#  rank  host ")
+
+    def test_ranks_as_tasks_come_in_turn_and_none_is_judged(self):
+        with support.Run("run", "all_reduce", "--ranks", "2", "--ranks-as", "tasks", "--sizes", "8", "--backends", "tutti",
+                         "--budget", "300ms", *FILES) as one:
+            self.assertEqual(one.wait(60).code, 0)
+            self.assertEqual(support.read_json(one.path / "record.json")["ranks"], {})
+
+
 @support.needs_openmpi
 class Asleep(unittest.TestCase):
     def test_the_case_that_hangs_is_named_not_the_one_beside_it(self):

@@ -207,6 +207,20 @@ class Page(unittest.TestCase):
             self.assertIn(words, everything)
         self.assertEqual(re.findall(r"\b1 (?:launches|samples|results|times|ranks|cells|sizes|steps|lines)\b", everything), [])
 
+    def test_ranks_and_the_straggler_among_them(self):
+        bundle = bundles.usual()
+        self.assertNotIn("Ranks", Reader(bundles.page_of(bundle)).headings)
+        healthy = {"rank": 0, "host": "", "samples": 1000, "came_last": 0, "waited_us": 0.0, "waited_share": 0.0,
+                   "ended_samples": 0, "ended_last": 0, "own_ratio": None, "comes_late": False, "ends_late": False}
+        late = {**healthy, "rank": 1, "host": bundles.HOSTILE, "came_last": 612, "waited_share": 0.041, "ended_samples": 500,
+                "ended_last": 440, "own_ratio": 1.14, "comes_late": True}
+        bundle["sources"][0]["ranks"] = {"P2": [late, healthy], "P3": "damaged", "P4": [7]}
+        page = Reader(bundles.page_of(bundle))
+        self.assertIn("Ranks", page.headings)
+        rows = [row for row in page.rows if "P2" in row]
+        self.assertEqual(rows, [["made.json", "P2", "1", bundles.HOSTILE, "61.2 %", "4.1 %", "88.0 %", "+14.0 %", "straggler"],
+                                ["made.json", "P2", "0", "", "0.0 %", "0.0 %", "", "", ""]])
+
     def test_what_a_run_left_out(self):
         bundle = bundles.usual()
         bundle["sources"][0]["left_out"] = [{"cells": 3, "reason": "gloo has no scan"}]

@@ -148,6 +148,9 @@ TEST_F(JsonFileTest, IsValidBeforeTheFirstRowAndAfterEach) {
   EXPECT_EQ(document()["bound"], nlohmann::json::object());
   ASSERT_TRUE(file.value().set_bound("P2", "[[0],[1,3]]").is_ok());
   EXPECT_EQ(document()["bound"]["P2"], nlohmann::json({{0}, {1, 3}}));
+  EXPECT_EQ(document()["ranks"], nlohmann::json::object());
+  ASSERT_TRUE(file.value().set_ranks("P2", R"([{"rank":1}])").is_ok());
+  EXPECT_EQ(document()["ranks"]["P2"][0]["rank"], 1);
   EXPECT_EQ(document()["finished"], false);
   ASSERT_TRUE(file.value().finish().is_ok());
   EXPECT_EQ(document()["finished"], true);

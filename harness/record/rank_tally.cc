@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/record/rank_tally.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/statistics/statistics.h"
+#include "harness/text/json_reader.h"
+
+namespace tutti::harness::record {
+namespace {
+
+using embed::Arrivals;
+using embed::RankArrivals;
+using Json = nlohmann::json;
+
+Json json_of(const Arrivals& arrivals) {
+  Json last = Json::array(), waited = Json::array();
+  for (const RankArrivals& one : arrivals.ranks) {
+    last.push_back(one.last);
+    waited.push_back(one.waited);
+  }
+  return {{"operations", arrivals.operations}, {"time", arrivals.time}, {"last", last}, {"waited", waited}};
+}
+
+/// To be called in what read_json calls.
+Result<Arrivals> arrivals_of(const Json& json) {
+  Arrivals arrivals;
+  const auto last = json.at("last").get<std::vector<std::int64_t>>();
+  const auto waited = json.at("waited").get<std::vector<double>>();
+  arrivals.operations = json.at("operations").get<std::int64_t>();
+  arrivals.time = json.at("time").get<double>();
+  if (last.size() != waited.size())
+    return error(Code::invalid_argument, "{} ranks came last, and {} were waited for", last.size(), waited.size());
+  for (std::size_t rank = 0; rank < last.size(); ++rank)
+    arrivals.ranks.push_back({.last = last[rank], .waited = waited[rank]});
+  return arrivals;
+}
+
+bool fits(std::size_t ranks, std::size_t others) { return ranks == 0 || others == 0 || ranks == others; }
+
+}  // namespace
+
+void RankTally::add(std::span<const Sample> samples, double apart_us, bool are_alike) {
+  for (const Sample& one : samples) {
+    const std::size_t ranks = one.rank_us.size();
+    if (!one.is_of_state || ranks == 0 || one.rank_arrived_us.size() != ranks) continue;
+    const double took_us = one.global_us * one.operations;
+    came.add(one.rank_arrived_us, took_us, apart_us);
+    if (!are_alike) continue;
+    std::vector<double> ends_us;
+    own_us.resize(ranks);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      ends_us.push_back(one.rank_arrived_us[rank] + one.rank_us[rank] * one.operations);
+      own_us[rank] += one.rank_us[rank] * one.operations;
+    }
+    ended.add(ends_us, took_us, apart_us);
+    middle_us += median_of(one.rank_us) * one.operations;
+  }
+}
+
+Status RankTally::add(const RankTally& other) {
+  if (!fits(came.ranks.size(), other.came.ranks.size()) || !fits(ended.ranks.size(), other.ended.ranks.size())) {
+    return error(Code::invalid_argument, "what {} ranks came to beside what {} came to", other.came.ranks.size(),
+                 came.ranks.size());
+  }
+  came.add(other.came);
+  ended.add(other.ended);
+  own_us.resize(std::max(own_us.size(), other.own_us.size()));
+  for (std::size_t rank = 0; rank < other.own_us.size(); ++rank) own_us[rank] += other.own_us[rank];
+  middle_us += other.middle_us;
+  return {};
+}
+
+std::string RankTally::json() const {
+  return Json{{"came", json_of(came)}, {"ended", json_of(ended)}, {"own_us", own_us}, {"middle_us", middle_us}}.dump();
+}
+
+Result<RankTally> RankTally::from_json(std::string_view text) {
+  return read_json(Code::invalid_argument, "what ranks came to", text, [](const Json& json) -> Result<RankTally> {
+    RankTally tally;
+    TUTTI_ASSIGN_OR_RETURN(tally.came, arrivals_of(json.at("came")));
+    TUTTI_ASSIGN_OR_RETURN(tally.ended, arrivals_of(json.at("ended")));
+    tally.own_us = json.at("own_us").get<std::vector<double>>();
+    tally.middle_us = json.at("middle_us").get<double>();
+    const bool fit =
+        fits(tally.came.ranks.size(), tally.ended.ranks.size()) && tally.own_us.size() == tally.ended.ranks.size();
+    if (!fit) return error(Code::invalid_argument, "what ranks came to is of different numbers of ranks");
+    return tally;
+  });
+}
+
+std::vector<RankResult> rank_results(const RankTally& tally, std::span<const std::string> hosts) {
+  std::vector<embed::Straggler> ends(tally.came.ranks.size());
+  for (const embed::Straggler& one : stragglers_of(tally.ended)) ends[static_cast<std::size_t>(one.rank)] = one;
+  std::vector<RankResult> reports;
+  for (const embed::Straggler& one : stragglers_of(tally.came)) {
+    const auto rank = static_cast<std::size_t>(one.rank);
+    RankResult report{.rank = one.rank,
+                      .host = rank < hosts.size() ? hosts[rank] : std::string(),
+                      .samples = tally.came.operations,
+                      .came_last = one.last,
+                      .waited_us = tally.came.ranks[rank].waited,
+                      .waited_share = one.share,
+                      .ended_samples = tally.ended.operations,
+                      .ended_last = ends[rank].last,
+                      .is_late = one.is_one,
+                      .is_slow = ends[rank].is_one && ends[rank].share > kSlowShare};
+    if (rank < tally.own_us.size() && tally.middle_us > 0) report.own_ratio = tally.own_us[rank] / tally.middle_us;
+    reports.push_back(std::move(report));
+  }
+  std::ranges::stable_sort(reports, std::ranges::greater(),
+                           [](const RankResult& one) { return one.is_late || one.is_slow; });
+  return reports;
+}
+
+}  // namespace tutti::harness::record
