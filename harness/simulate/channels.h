@@ -60,8 +60,9 @@ class Channels {
   [[nodiscard]] std::size_t next(std::size_t at) const { return (at + 1) & (slots_.size() - 1); }
   [[nodiscard]] std::size_t home_of(Key key) const {
     constexpr Key kMultiplier = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio
-    const Key mixed = (key ^ (key >> 32U)) * kMultiplier;
-    return static_cast<std::size_t>(mixed >> 20U) & (slots_.size() - 1);
+    Key mixed = (key ^ (key >> 29U)) * kMultiplier;
+    mixed ^= mixed >> 32U;
+    return static_cast<std::size_t>(mixed) & (slots_.size() - 1);
   }
   void grow() {
     std::vector<Slot> old(2 * slots_.size());

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <limits>
 #include <queue>
@@ -74,7 +73,7 @@ class Walker {
   }
 
   Result<Prediction> run() {
-    for (int rank = 0; rank < period_; ++rank) {
+    for (int rank = period_ - 1; rank >= 0; --rank) {
       state(rank).steps = schedule_.step_count(rank);
       wake(rank, 0);
     }
@@ -110,8 +109,8 @@ class Walker {
   [[nodiscard]] bool has_ready() const { return is_by_time_ ? !by_time_.empty() : !in_turn_.empty(); }
   Ready take_ready() {
     if (!is_by_time_) {
-      const int rank = in_turn_.front();
-      in_turn_.pop_front();
+      const int rank = in_turn_.back();
+      in_turn_.pop_back();
       return {0, rank};
     }
     const Ready ready = by_time_.top();
@@ -344,8 +343,8 @@ class Walker {
   std::array<Costs, 64> costs_;
   Channels<Channel> channels_;
   std::vector<Message> messages_;
-  std::vector<int> free_;  ///< of messages_
-  std::deque<int> in_turn_;
+  std::vector<int> free_;     ///< of messages_
+  std::vector<int> in_turn_;  ///< the last one goes on first: what it needs was used just now
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> by_time_;
   Status failure_;
   Prediction prediction_;
