@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/simulate/network_file.h"
 #include "harness/text/toml.h"
 #include "impl/types/names.h"
 
@@ -119,7 +120,7 @@ Status read_key(std::string_view key, const toml::node& node, Machine& machine) 
       return wrong_toml_type(node, key, fmt::format("a text of 1 to {} printable characters", kLongest));
     }
     machine.name = name->get();
-  } else if (key == "ranks_per_node") {
+  } else if (key == "ranks_per_node" || key == "rails") {
     const auto* const number = node.as_integer();
     if (number == nullptr) return wrong_toml_type(node, key, "a whole number");
     constexpr std::int64_t kMost = kMostRanksOfMachine;
@@ -127,7 +128,7 @@ Status read_key(std::string_view key, const toml::node& node, Machine& machine) 
       return wrong_at(node, "'{}' is {}: allowed are 1 to {}: did you mean {}?", key, number->get(), kMost,
                       std::clamp<std::int64_t>(number->get(), 1, kMost));
     }
-    machine.ranks_per_node = static_cast<int>(number->get());
+    (key == "rails" ? machine.rails : machine.ranks_per_node) = static_cast<int>(number->get());
   } else if (key == "near") {
     machine.has_near = true;
     return read_keys(node, key, keys_of(model.near));
@@ -138,8 +139,10 @@ Status read_key(std::string_view key, const toml::node& node, Machine& machine) 
     const std::array keys{Key{"flag", &model.flag}, Key{"reduce", nullptr, &model.reduce},
                           Key{"copy", nullptr, &model.copy}, Key{"read", nullptr, &model.read}};
     return read_keys(node, key, keys);
-  } else {
-    const std::vector<std::string> keys{"name", "ranks_per_node", "near", "far", "node"};
+  } else if (key == "network") {
+    return read_network(node, machine.network);
+  } else if (key != "fault") {  // which names parts of all the rest
+    const std::vector<std::string> keys{"name", "ranks_per_node", "rails", "near", "far", "node", "network", "fault"};
     return wrong_at(node, "{}", unknown_name("key", key, keys).message());
   }
   return {};
@@ -168,21 +171,31 @@ Result<Machine> machine_from_toml(std::string_view text) {
     if (!root.contains(needed)) return error(Code::invalid_argument, "it has no `{} = ...`", needed);
   }
   if (!root.contains("node")) return error(Code::invalid_argument, "it has no table [node]");
-  if (machine.has_near || machine.has_far) return machine;
-  return error(Code::invalid_argument, "it has neither a table [near] nor a table [far]");
+  if (!machine.has_near && !machine.has_far)
+    return error(Code::invalid_argument, "it has neither a table [near] nor a table [far]");
+  if (machine.rails > machine.ranks_per_node) {
+    return wrong_at(*root.get("rails"), "'rails' is {}, and a node has {} ranks: did you mean {}?", machine.rails,
+                    machine.ranks_per_node, machine.ranks_per_node);
+  }
+  if (const toml::node* const faults = root.get("fault"); faults != nullptr)
+    TUTTI_RETURN_IF_ERROR(read_faults(*faults, machine));
+  return machine;
 }
 
 std::string machine_toml(const Machine& machine) {
   const Model& model = machine.model;
   std::string text = fmt::format("name = \"{}\"\nranks_per_node = {}\n", machine.name, machine.ranks_per_node);
+  if (machine.rails > 0) text += fmt::format("rails = {}\n", machine.rails);
   if (machine.has_near) text += link_text("near", model.near);
   if (machine.has_far) {
     text += link_text("far", model.far) + fmt::format("gap = {}\n", model.far.gap);
     if (std::isfinite(model.eager_bytes))
       text += fmt::format("eager = {}\nhandshake = {}\n", model.eager_bytes, model.handshake);
   }
-  return text + fmt::format("\n[node]\nflag = {}\nreduce = {}\ncopy = {}\nread = {}\n", model.flag,
-                            table_text(model.reduce), table_text(model.copy), table_text(model.read));
+  return text +
+         fmt::format("\n[node]\nflag = {}\nreduce = {}\ncopy = {}\nread = {}\n", model.flag, table_text(model.reduce),
+                     table_text(model.copy), table_text(model.read)) +
+         network_toml(machine);
 }
 
 }  // namespace tutti::harness::simulate

@@ -26,8 +26,9 @@
 //   copy = [[0, 0], [1000000, 50000]]
 //   read = [[0, 60], [1000000, 50060]]
 //
-// [node] is needed, and [near] or [far] or both: ranks_per_node decides which messages are near. A table has all of its
-// keys but `gap`, `eager` and `handshake`.
+// `rails = 4` beside ranks_per_node: interfaces of a node, which its ranks share in turn; without it each rank has one.
+// network_file.h shows [network] and [[fault]]. [node] is needed, and [near] or [far] or both: ranks_per_node decides
+// which messages are near. A table has all of its keys but `gap`, `eager` and `handshake`.
 #pragma once
 
 #include <string>

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "harness/floors.h"
+#include "harness/simulate/network.h"
 
 namespace tutti::harness::simulate {
 
@@ -69,8 +70,15 @@ struct Machine {
   int ranks_per_node = 1;
   bool has_near = true;  ///< what messages within a node cost is known
   bool has_far = true;   ///< and what those between nodes do
+  int rails = 0;         ///< interfaces of a node, which its ranks share in turn; 0: one for each rank
+  Network network;
+  std::vector<SlowFault> faults;
 
   [[nodiscard]] int node_of(int rank) const { return rank / ranks_per_node; }
+  /// Whether messages of different ranks share an interface or a link, so that their order in time decides.
+  [[nodiscard]] bool shares() const {
+    return network.shape != Shape::one_switch || (rails > 0 && rails < ranks_per_node);
+  }
   [[nodiscard]] bool is_near(int one, int other) const { return node_of(one) == node_of(other); }
 };
 

@@ -7,6 +7,30 @@
 
 namespace tutti::harness::simulate {
 
+namespace {
+
+/// The job fits the machine, and each slow part is one of the machine.
+Status check_nodes(int ranks, const Machine& machine) {
+  const int used = (ranks + machine.ranks_per_node - 1) / machine.ranks_per_node;
+  const int nodes = machine.network.nodes > 0 ? machine.network.nodes : used;
+  if (used > nodes) {
+    return error(Code::unavailable, "{} ranks need {} nodes, and machine {} has {}", ranks, used, machine.name, nodes);
+  }
+  for (const SlowFault& fault : machine.faults) {
+    const bool is_leaf = fault.part == SlowPart::uplink || fault.part == SlowPart::uplink_out;
+    if (fault.part == SlowPart::rail) continue;
+    const int last = std::max(fault.first, fault.second);
+    const int there = is_leaf ? (nodes + machine.network.leaf - 1) / machine.network.leaf : nodes;
+    if (last >= there) {
+      return error(Code::unavailable, "a fault is on {}{}, and {} ranks have {} of {}", is_leaf ? "leaf " : "",
+                   is_leaf ? leaf_text(last) : node_text(last), ranks, there, is_leaf ? "the leaves" : "the nodes");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Predictor> Predictor::make(const Algorithm& algorithm, Problem problem, const Machine& machine,
                                   std::int64_t most_steps) {
   const bool is_one_node = problem.ranks <= machine.ranks_per_node;
@@ -15,6 +39,7 @@ Result<Predictor> Predictor::make(const Algorithm& algorithm, Problem problem, c
     return error(Code::unavailable, "machine {} has no [{}]: what {} costs is not known", machine.name,
                  is_one_node ? "near" : "far", is_one_node ? "a message within a node" : "a message between nodes");
   }
+  TUTTI_RETURN_IF_ERROR(check_nodes(problem.ranks, machine));
   Schedule schedule = schedule_of(algorithm, problem);
   const int period = period_of(schedule, machine);
   std::int64_t steps = 0;
@@ -27,7 +52,8 @@ Result<Predictor> Predictor::make(const Algorithm& algorithm, Problem problem, c
 }
 
 Result<Prediction> Predictor::at(double block_bytes) const {
-  return walk(schedule_, block_bytes, machine_, {.period = period_});
+  return walk(schedule_, block_bytes, machine_,
+              {.order = machine_.shares() ? Order::time : Order::programs, .period = period_});
 }
 
 int nearest_ranks(int ranks, const Machine& machine) {

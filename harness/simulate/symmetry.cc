@@ -114,12 +114,22 @@ class Comparison {
 int period_of(const Schedule& schedule, const Machine& machine) {
   const int ranks = schedule.problem.ranks;
   // Near and far ranks lie alike from each rank of the same place on its node; on one node all are near.
-  const int of_machine = ranks <= machine.ranks_per_node ? 1 : machine.ranks_per_node;
+  const bool is_one_node = ranks <= machine.ranks_per_node;
+  const Network& network = machine.network;
+  if (!machine.faults.empty()) return 0;
+  if (!is_one_node && (network.placing != Placing::contiguous || network.shape == Shape::torus)) return 0;
+  const int leaf = network.has_leaves() ? network.leaf : 1;
+  if (!is_one_node && network.nodes > 0 && network.shape == Shape::dragonfly &&
+      network.nodes * machine.ranks_per_node != ranks) {
+    return 0;  // groups without ranks: not every distance between groups is there from each of them
+  }
+  const int of_machine = is_one_node ? 1 : machine.ranks_per_node * leaf;
   if (ranks % of_machine != 0 || of_machine == ranks) return 0;
   Comparison comparison(schedule);
   // What repeats after one rank repeats after any number of them, and is compared sooner.
   if (comparison.repeats(1)) return of_machine;
-  return of_machine > 1 && comparison.repeats(of_machine) ? of_machine : 0;
+  const int node = is_one_node ? 1 : machine.ranks_per_node;
+  return node > 1 && comparison.repeats(node) ? of_machine : 0;
 }
 
 }  // namespace tutti::harness::simulate

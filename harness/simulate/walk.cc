@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "harness/simulate/channels.h"
+#include "harness/simulate/routes.h"
 #include "impl/collective/collective.h"
 
 namespace tutti::harness::simulate {
@@ -47,11 +48,20 @@ struct Flag {
   double set = 0;
 };
 
+struct Interface {
+  double sends_from = 0;           ///< when it takes the next message
+  double receives_from = 0;        ///< when it takes in the next message
+  double sends = 0, receives = 0;  ///< for how long
+};
+
+struct Link {
+  double free_from = 0;
+  double busy = 0;
+};
+
 struct RankState {
   double clock = 0;
-  double sends_from = 0;     ///< when its interface takes the next message
-  double receives_from = 0;  ///< when its interface takes in the next message
-  int next = 0;              ///< step
+  int next = 0;  ///< step
   int steps = 0;
   int seen = 0;  ///< flags of a WAIT
   std::vector<Flag> flags;
@@ -68,6 +78,9 @@ class Walker {
         ranks_(schedule.problem.ranks),
         period_(options.period > 0 ? options.period : ranks_),
         is_by_time_(options.order == Order::time),
+        routes_(machine, ranks_, options.period),
+        interfaces_(static_cast<std::size_t>(routes_.interfaces())),
+        links_(static_cast<std::size_t>(routes_.links())),
         states_(static_cast<std::size_t>(period_)) {
     TUTTI_ASSERT(ranks_ % period_ == 0, "{} ranks in blocks of {}", ranks_, period_);
   }
@@ -261,7 +274,8 @@ class Walker {
       stores += destination.ranks.n;
       others_in(rank, destination);
     }
-    me.clock += costs.reduce * std::max(0, operands - 1) + costs.copy * stores + costs.read * remote;
+    me.clock += (costs.reduce * std::max(0, operands - 1) + costs.copy * stores + costs.read * remote) *
+                routes_.processor_factor(rank);
     for (const Operand& destination : step.destinations) {
       if (destination.space == Space::channel) send(rank, destination.ranks.first, costs);
     }
@@ -288,25 +302,31 @@ class Walker {
     if (channel.first == kNoMessage) channels_.erase(key);
     free_.push_back(taken);
     if (machine_.is_near(rank, from)) {
-      me.clock = std::max(me.clock, message.arrives) + costs.near.receive;
+      me.clock = std::max(me.clock, message.arrives) + costs.near.receive * routes_.processor_factor(rank);
       return;
     }
-    const double begin = std::max(message.arrives - costs.far.wire, me.receives_from);
-    me.receives_from = begin + model_.far.gap + costs.far.wire;
-    me.clock = std::max(me.clock, begin + costs.far.wire) + costs.far.receive;
+    const double wire = costs.far.wire * routes_.in_factor(rank);
+    Interface& interface = interface_of(rank);
+    const double begin = std::max(message.arrives - wire, interface.receives_from);
+    interface.receives_from = begin + model_.far.gap + wire;
+    interface.receives += model_.far.gap + wire;
+    me.clock = std::max(me.clock, begin + wire) + costs.far.receive * routes_.processor_factor(rank);
   }
 
   void send(int rank, int to, const Costs& costs) {
     RankState& me = state(rank);
     double arrives = 0;
     if (machine_.is_near(rank, to)) {
-      me.clock += costs.near.send;
+      me.clock += costs.near.send * routes_.processor_factor(rank);
       arrives = me.clock + model_.near.latency + costs.near.wire;
     } else {
-      const double begin = std::max(me.clock, me.sends_from);
-      me.clock = begin + costs.far.send;
-      me.sends_from = begin + model_.far.gap + costs.far.wire;
-      arrives = me.clock + costs.handshake + model_.far.latency + costs.far.wire;
+      Interface& interface = interface_of(rank);
+      const double wire = costs.far.wire * routes_.out_factor(rank) * routes_.pair_factor(rank, to);
+      const double begin = std::max(me.clock, interface.sends_from);
+      me.clock = begin + costs.far.send * routes_.processor_factor(rank);
+      interface.sends_from = begin + model_.far.gap + wire;
+      interface.sends += model_.far.gap + wire;
+      arrives = across(rank, to, me.clock + costs.handshake, costs.far.wire, wire);
     }
     ++prediction_.messages;
     const int sent = new_message(arrives);
@@ -320,6 +340,23 @@ class Walker {
     const int receiver = std::exchange(channel.waiting, kNoRank);
     wake(receiver, std::max(arrives, state(receiver).clock));
   }
+
+  /// When the last byte arrives of a message whose first one leaves at `head`. It goes on through a link as soon as its
+  /// head is there and the messages before it are through.
+  double across(int from, int to, double head, double wire, double slowest) {
+    const int hops = routes_.find(from, to, route_);
+    for (const int index : route_) {
+      Link& link = links_[static_cast<std::size_t>(index)];
+      const double busy = wire * routes_.share(index);
+      head = std::max(head, link.free_from);
+      link.free_from = head + busy;
+      link.busy += busy;
+      slowest = std::max(slowest, busy);
+    }
+    return head + model_.far.latency + hops * machine_.network.hop + slowest;
+  }
+
+  Interface& interface_of(int rank) { return interfaces_[static_cast<std::size_t>(routes_.interface_of(rank))]; }
 
   int new_message(double arrives) {
     if (free_.empty()) {
@@ -339,6 +376,10 @@ class Walker {
   int ranks_;
   int period_;  ///< ranks that are walked
   bool is_by_time_;
+  Routes routes_;
+  std::vector<Interface> interfaces_;
+  std::vector<Link> links_;
+  std::vector<int> route_;
   std::vector<RankState> states_;
   std::array<Costs, 64> costs_;
   Channels<Channel> channels_;

@@ -85,6 +85,14 @@ class Simulate(unittest.TestCase):
         rows = self.rows("all_reduce", "--algorithms", "ring,two_level", "--ranks", "100000", "--sizes", "1M")
         self.assertEqual([row["algorithm"] for row in rows], ["ring", "two_level"])
 
+    def test_a_network_and_its_faults(self):
+        tree = '[network]\nshape = "fat-tree"\nleaf = 4\ntaper = {}\n'
+        asked = ["all_reduce", "--algorithms", "recursive_doubling", "--ranks", "16", "--sizes", "1M", "--machine"]
+        us = [float(row["predicted_us"]) for text in
+              [tree.format(1), tree.format(4), tree.format(4) + '[[fault]]\nwhat = "uplink"\nleaf = "B"\nshare = "50%"\n']
+              for row in self.rows(*asked, self.on_file(LOGGP + text))]
+        self.assertEqual(us, sorted(set(us)), "each is slower than the one before")
+
     def test_rows_in_a_file(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "rows.csv")

@@ -43,6 +43,50 @@ TEST(MachineFile, HasNearOrFarOrBoth) {
   EXPECT_THAT(refusal_of(file("")), HasSubstr("neither a table [near] nor a table [far]"));
 }
 
+TEST(MachineFile, NetworksAndFaultsAreReadBack) {
+  for (const std::string& network :
+       {std::string("\n[network]\nshape = \"fat-tree\"\nnodes = 8\nleaf = 2\ntaper = 2\nhop = 30\n"
+                    "placement = \"strided\"\nseed = 1\n"),
+        std::string("\n[network]\nshape = \"torus\"\nsides = [4, 2]\nhop = 5\n"
+                    "placement = \"random\"\nseed = 9\n"),
+        std::string("\n[network]\nshape = \"rails\"\nnodes = 8\nleaf = 2\ntaper = 1\nhop = 0\n"
+                    "placement = \"contiguous\"\nseed = 1\n"
+                    "\n[[fault]]\nwhat = \"uplink\"\nleaf = \"B\"\nshare = \"31%\"\n"
+                    "\n[[fault]]\nwhat = \"link-dir\"\nnodes = [\"node1\", \"node8\"]\nshare = \"5%\"\n"
+                    "\n[[fault]]\nwhat = \"rail\"\nrail = 1\nshare = \"50%\"\n")}) {
+    const auto read = machine_from_toml(file() + network);
+    ASSERT_TRUE(read.is_ok()) << read.status().message();
+    const std::string text = machine_toml(read.value());
+    EXPECT_TRUE(text.ends_with(network)) << text;
+    EXPECT_EQ(machine_toml(machine_from_toml(text).value()), text);
+  }
+}
+
+TEST(MachineFile, MistakesOfNetworksAndFaults) {
+  const std::string tree = file() + "[network]\nshape = \"fat-tree\"\n";
+  EXPECT_THAT(refusal_of(tree), HasSubstr("\"fat-tree\" needs `leaf = ...`"));
+  EXPECT_THAT(refusal_of(tree + "links = 3\n"), HasSubstr("unknown key of a fat-tree 'links'"));
+  EXPECT_THAT(refusal_of(tree + "leaf = 0\n"), HasSubstr("'leaf' is 0: allowed are 1 to 100000"));
+  EXPECT_THAT(refusal_of(tree + "leaf = 2\ntaper = 0\n"), HasSubstr("'taper' is 0: allowed are 0.001 to 1000"));
+  EXPECT_THAT(refusal_of(tree + "leaf = 2\nplacement = \"starded\"\n"), HasSubstr("did you mean 'strided'?"));
+  EXPECT_THAT(refusal_of(file() + "[network]\nshape = \"tree\"\n"), HasSubstr("unknown shape 'tree'"));
+  EXPECT_THAT(refusal_of(file() + "[network]\nshape = \"torus\"\n"), HasSubstr("needs `sides = [8, 8]`"));
+  EXPECT_THAT(refusal_of(file() + "[network]\nshape = \"switch\"\nplacement = \"strided\"\n"), HasSubstr("has none"));
+  EXPECT_THAT(refusal_of("rails = 3\n" + file()), HasSubstr("'rails' is 3, and a node has 2 ranks: did you mean 2?"));
+  const std::string fault = file() + "[[fault]]\nwhat = \"nic\"\n";
+  EXPECT_THAT(refusal_of(fault), HasSubstr("\"nic\" needs `node = ...`"));
+  EXPECT_THAT(refusal_of(fault + "node = \"node0\"\nshare = \"5%\"\n"), HasSubstr("did you mean 'node1'?"));
+  EXPECT_THAT(refusal_of(fault + "node = \"node1\"\nshare = \"100%\"\n"), HasSubstr("allowed are 0% to 99%"));
+  EXPECT_THAT(refusal_of(fault + "node = \"node1\"\nshare = 5\n"), HasSubstr("'share' must be a share"));
+  EXPECT_THAT(refusal_of(fault + "leaf = \"A\"\n"), HasSubstr("unknown key 'leaf'"));
+  EXPECT_THAT(refusal_of(file() + "[[fault]]\nwhat = \"uplnk\"\n"), HasSubstr("did you mean 'uplink'?"));
+  EXPECT_THAT(refusal_of(file() + "[[fault]]\nwhat = \"uplink\"\n"), HasSubstr("needs a [network]"));
+  EXPECT_THAT(refusal_of(file() + "[[fault]]\nwhat = \"rail\"\nrail = 2\nshare = \"5%\"\n"),
+              HasSubstr("allowed are 0 to 1"));
+  EXPECT_THAT(refusal_of(tree + "leaf = 2\nnodes = 8\n[[fault]]\nwhat = \"uplink\"\nleaf = \"E\"\nshare = \"5%\"\n"),
+              HasSubstr("allowed are 'A' to 'D'"));
+}
+
 TEST(MachineFile, MistakesNameTheLineAndWhatIsRight) {
   EXPECT_THAT(refusal_of("nmae = \"m\"\n"), HasSubstr("line 1: unknown key 'nmae': did you mean 'name'?"));
   EXPECT_THAT(refusal_of("ranks_per_node = 0\n"), HasSubstr("line 1: 'ranks_per_node' is 0: allowed are 1 to 100000"));
