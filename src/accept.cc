@@ -50,7 +50,7 @@ constexpr double kUsualRound = 1.5;  // s, a guess before the first one has been
 
 struct AcceptRequest {
   std::string pretend, leaves, stages, resume, lines, json, html, junit, prometheus, exclude, budget, baseline;
-  std::string margin = "5%", too_fast = "10%", seed = "1", message_size = "1M";
+  std::string margin = "5%", too_fast = "10%", seed = "1", message_size = "1M", soak = "60s";
   bool is_full = false;
   bool only_lists = false;
   bool is_nagios = false;
@@ -175,6 +175,8 @@ Result<accept::AcceptPlan> plan_of(const AcceptRequest& request) {
                  shown(request.message_size));
   }
   plan.pairs.bytes = static_cast<std::size_t>(sizes.front());
+  TUTTI_ASSIGN_OR_RETURN(const auto soak, of_flag("--soak", harness::parse_duration(request.soak)));
+  plan.soak_seconds = std::chrono::duration<double>(soak).count();
   if (!request.baseline.empty()) {
     TUTTI_ASSIGN_OR_RETURN(const std::string text,
                            of_flag("--baseline", harness::read_file(request.baseline, harness::kMostInResult)));
@@ -185,9 +187,10 @@ Result<accept::AcceptPlan> plan_of(const AcceptRequest& request) {
 
 /// What the tests depend on: a journal of another plan has other tests.
 std::string plan_text(const accept::AcceptPlan& plan) {
-  return fmt::format("stages {}, margin {:g}, too fast {:g}, seed {}, {} pairs, {} B", fmt::join(plan.stages, ","),
-                     plan.pairs.limits.margin, plan.pairs.limits.too_fast, plan.pairs.seed,
-                     plan.pairs.is_full ? "all" : "usual", plan.pairs.bytes);
+  return fmt::format("stages {}, soak {:g} s, margin {:g}, too fast {:g}, seed {}, {} pairs, {} B",
+                     fmt::join(plan.stages, ","), plan.soak_seconds, plan.pairs.limits.margin,
+                     plan.pairs.limits.too_fast, plan.pairs.seed, plan.pairs.is_full ? "all" : "usual",
+                     plan.pairs.bytes);
 }
 
 std::string time_text(double seconds) {
@@ -203,9 +206,17 @@ std::string forecast_text(int nodes, const accept::AcceptPlan& plan, double seco
     const std::string repeats = rounds.repeats > 0 ? fmt::format(" and up to {} of repeats", rounds.repeats) : "";
     words.push_back(fmt::format("pairs {} rounds{}", rounds.pairs, repeats));
   }
-  if (rounds.together > 0) words.push_back(fmt::format("together {} rounds", rounds.together));
+  const auto add = [&words](const char* stage, int count) {
+    if (count > 0) words.push_back(fmt::format("{} {}", stage, count));
+  };
+  add("shifts", rounds.shifts);
+  add("rings", rounds.rings);
+  add("groups", rounds.groups);
+  const bool has_soak = nodes >= 2 && std::ranges::find(plan.stages, "soak") != plan.stages.end();
+  if (has_soak) words.push_back(fmt::format("soak {}", time_text(plan.soak_seconds)));
   if (words.empty()) words.emplace_back("nothing to play");
-  const double least = seconds_a_round * (rounds.alone + rounds.pairs + rounds.together);
+  const double least = seconds_a_round * (rounds.alone + rounds.pairs + rounds.shifts + rounds.rings + rounds.groups) +
+                       (has_soak ? plan.soak_seconds : 0);
   const double most = least + seconds_a_round * rounds.repeats;
   const std::string time =
       rounds.repeats > 0 ? fmt::format("{} to {}", time_text(least), time_text(most)) : time_text(least);
@@ -450,6 +461,7 @@ void add_accept(CLI::App& program, Action& action) {
   add("--too-fast", request->too_fast, "SHARE", "faster than the fleet by more is a fault: another path, loopback");
   command->add_flag("--full", request->is_full, "every pair, also above 128 nodes (default there: 64 rounds of pairs)");
   add("--message-size", request->message_size, "BYTES", "of a message between two nodes; 8 are under way at a time");
+  add("--soak", request->soak, "TIME", "how long all nodes play drawn mixes of verified operations");
   add("--baseline", request->baseline, "FILE", "the --json of an accepted run: finds a fleet that is slow as a whole");
   add("--budget", request->budget, "TIME", "stop then, and report what is done");
   add("--seed", request->seed, "N", "of the order of pairs and of the choice of controls");

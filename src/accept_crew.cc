@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <list>
 #include <map>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "harness/measure/memory.h"
 #include "harness/record/row_json.h"
 #include "harness/record/samples.h"
+#include "harness/soak/soak.h"
 #include "harness/statistics/statistics.h"
 #include "src/jobs.h"
 #include "src/request.h"
@@ -36,9 +36,10 @@ constexpr auto kLeastDeadline = 5s;
 constexpr double kDeadlineTimes = 5;  // the median of the jobs before
 constexpr auto kPause = 10s;
 
-/// The cell of a test on `ranks` ranks; `auto` chooses the algorithm.
+/// The cell of a test on `ranks` ranks; `auto` chooses the algorithm. A soak has none.
 std::string case_text(const accept::Test& test, int ranks) {
   const char* form = "";
+  std::size_t bytes = test.bytes;
   switch (test.measure) {
     case accept::Measure::bandwidth:
     case accept::Measure::back:
@@ -47,14 +48,21 @@ std::string case_text(const accept::Test& test, int ranks) {
     case accept::Measure::latency:
       form = "pingpong/tutti.auto/tcp/float/none/P{}.processes/none/{}B/out/private/isolated";
       break;
-    case accept::Measure::together:
+    case accept::Measure::ring:
       form = "sendrecv/tutti.auto/tcp/float/none/P{}.processes/none/{}B/out/private/isolated";
       break;
+    case accept::Measure::all_to_all:
+      form = "all_to_all/tutti.auto/tcp/float/none/P{}.processes/none/{}B/out/private/isolated";
+      bytes *= static_cast<std::size_t>(ranks);  // a buffer has a message for each rank
+      break;
+    case accept::Measure::soak:
+      return {};
+    case accept::Measure::all_reduce:
     case accept::Measure::alone:
       form = "all_reduce/tutti.auto/tcp/float/sum/P{}.processes/none/{}B/out/private/isolated";
       break;
   }
-  return fmt::format(fmt::runtime(form), ranks, test.bytes);
+  return fmt::format(fmt::runtime(form), ranks, bytes);
 }
 
 accept::Outcome outcome_of(const harness::Row& row, const accept::Test& test) {
@@ -68,6 +76,26 @@ accept::Outcome outcome_of(const harness::Row& row, const accept::Test& test) {
   const double speed =
       row.busbw ? *row.busbw * kGigabytes : static_cast<double>(row.bytes) * kPerSecond / *row.time_median;
   return {.log_speed = std::log(speed)};
+}
+
+accept::Outcome outcome_of(const Result<harness::SoakResult>& soak, double seconds) {
+  if (!soak.is_ok()) return {.ending = accept::Ending::failed, .detail = std::string(soak.status().message())};
+  const harness::SoakResult& result = soak.value();
+  if (result.wrong > 0) return {.ending = accept::Ending::wrong, .detail = result.first_wrong};
+  const auto verified = static_cast<double>(result.verified + result.barriers);
+  if (verified == 0) return {.ending = accept::Ending::failed, .detail = "nothing was verified"};
+  return {.log_speed = std::log(verified / seconds)};
+}
+
+/// What takes alike long: short tests of few nodes together, each collective of a size by itself.
+std::string kind_of(const std::vector<accept::Group>& groups, const std::vector<accept::Test>& tests) {
+  const auto is_short = [](const accept::Test& test) { return test.measure <= accept::Measure::ring; };
+  if (std::ranges::all_of(tests, is_short)) return {};
+  std::size_t most = 0;
+  for (const accept::Group& group : groups) most = std::max(most, group.size());
+  std::string kind = fmt::to_string(most);
+  for (const accept::Test& test : tests) kind += fmt::format(" {}.{}", static_cast<int>(test.measure), test.bytes);
+  return kind;
 }
 
 /// The speed of each rank, from what its samples took.
@@ -97,8 +125,11 @@ class GroupMessages final : public SessionMessages {
  public:
   explicit GroupMessages(const harness::SessionSpec& spec)
       : SessionMessages(spec, {{"cell", [this](std::string_view text) { take(text); }},
-                               {"samples", [this](std::string_view text) { take_samples(text); }}}) {}
+                               {"samples", [this](std::string_view text) { take_samples(text); }},
+                               {"soaked", [](std::string_view /*text*/) {}},
+                               {"soak", [this](std::string_view text) { soak = harness::soak_from_json(text); }}}) {}
   std::vector<harness::Row> rows;
+  std::optional<Result<harness::SoakResult>> soak;
   /// By cell, what each rank's samples took, in us: of sessions that tell samples.
   std::map<std::string, std::vector<double>> rank_us;
 
@@ -136,9 +167,10 @@ struct PlayingGroup {
 Result<harness::SessionSpec> spec_of(const Settings& settings, std::vector<NamedHost> hosts,
                                      const std::vector<accept::Test>& tests, std::chrono::nanoseconds timeout) {
   harness::SessionSpec spec = session_of(settings);
-  const bool has_members =
-      std::ranges::any_of(tests, [](const accept::Test& test) { return test.measure == accept::Measure::together; });
-  spec.task = harness::MeasureTask{.tells_samples = has_members};
+  const auto has = [&tests](accept::Measure measure) {
+    return std::ranges::find(tests, measure, &accept::Test::measure) != tests.end();
+  };
+  spec.task = harness::MeasureTask{.tells_samples = has(accept::Measure::ring)};
   spec.timeout = timeout;
   spec.conditions.sync = harness::Synchronisation::dissemination;
   spec.conditions.has_limit = false;
@@ -146,6 +178,12 @@ Result<harness::SessionSpec> spec_of(const Settings& settings, std::vector<Named
   spec.ranks = 0;
   for (const NamedHost& host : hosts) spec.ranks += host.slots;
   spec.conditions.topology.hosts = std::move(hosts);
+  if (has(accept::Measure::soak)) {
+    spec.task = harness::SoakTask{.operations = static_cast<std::int64_t>(tests.front().bytes)};
+    spec.heap_bytes = harness::kSoakHeapBytes;
+    set_transport("tcp", spec);
+    return spec;
+  }
   harness::Topologies topologies(spec.conditions, transport_directories());
   std::vector<std::vector<harness::Case>> cells;
   for (const accept::Test& test : tests) {
@@ -188,17 +226,19 @@ std::string HostsCrew::absence_of(int node) const {
   return loss ? std::string(loss->message()) : "";
 }
 
-std::chrono::milliseconds HostsCrew::deadline() const {
+std::chrono::milliseconds HostsCrew::deadline(const std::string& kind) const {
   const auto most = std::chrono::duration_cast<std::chrono::milliseconds>(places_.sweep.timeout);
-  if (seconds_.empty()) return most;
-  const std::chrono::duration<double> usual(kDeadlineTimes * harness::median_of(seconds_));
+  const auto known = seconds_.find(kind);
+  if (known == seconds_.end()) return most;
+  const std::chrono::duration<double> usual(kDeadlineTimes * harness::median_of(known->second));
   return std::clamp<std::chrono::milliseconds>(std::chrono::ceil<std::chrono::milliseconds>(usual), kLeastDeadline,
                                                std::max<std::chrono::milliseconds>(kLeastDeadline, most));
 }
 
 void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::vector<accept::Test>& tests,
                           bool is_back, std::vector<std::vector<accept::Outcome>>& outcomes) {
-  const std::chrono::milliseconds most = deadline();
+  const std::string kind = kind_of(groups, tests);
+  const std::chrono::milliseconds most = deadline(kind);
   std::list<PlayingGroup> playing;
   std::vector<harness::CrewGroup> jobs;
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -229,6 +269,7 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
     }
     PlayingGroup& kept = playing.emplace_back(std::move(group));
     kept.spec = std::move(spec).value();
+    kept.spec.seed += plays_;  // of a mix: another one each time
     kept.messages.emplace(kept.spec);
     std::vector<int> nodes = groups[i];
     if (is_back) std::ranges::reverse(nodes);
@@ -238,6 +279,7 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
     jobs.back().deadline = most;
     jobs.back().listener = &*kept.messages;
   }
+  ++plays_;
   const auto begin = Clock::now();
   const std::vector<harness::Outcome> ended = crew_.run(jobs);
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -251,9 +293,8 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
         outcome = outcome_of(rows[j], tests[group->tests[j]]);
         const auto times = group->messages->rank_us.find(rows[j].case_id);
         if (times != group->messages->rank_us.end()) add_members(outcome, times->second, rows[j].bytes);
-        // The last of an odd number has no partner.
-        const bool is_odd = outcome.members.size() % 2 == 1;
-        if (is_odd) outcome.members.back() = std::numeric_limits<double>::quiet_NaN();
+      } else if (ended[i].ok && group->messages->soak) {
+        outcome = outcome_of(*group->messages->soak, seconds);
       } else if (ended[i].ok) {
         outcome = {.ending = accept::Ending::failed, .detail = "the ranks said nothing of it"};
       } else {
@@ -264,7 +305,7 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
       is_well &= outcome.ending == accept::Ending::measured;
     }
   }
-  if (is_well) seconds_.push_back(seconds);
+  if (is_well) seconds_[kind].push_back(seconds);
 }
 
 std::vector<std::vector<accept::Outcome>> HostsCrew::play(const std::vector<accept::Group>& groups,

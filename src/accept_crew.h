@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,15 +34,16 @@ class HostsCrew final : public harness::accept::Crew {
 
  private:
   explicit HostsCrew(const Settings& places) : places_(places), hosts_(places.conditions.topology.hosts) {}
-  /// In which a job has to end.
-  [[nodiscard]] std::chrono::milliseconds deadline() const;
+  /// In which a job has to end that is of this kind.
+  [[nodiscard]] std::chrono::milliseconds deadline(const std::string& kind) const;
   /// Plays the tests there, or those of the way back, and sets their outcomes.
   void play_part(const std::vector<harness::accept::Group>& groups, const std::vector<harness::accept::Test>& tests,
                  bool is_back, std::vector<std::vector<harness::accept::Outcome>>& outcomes);
 
   Settings places_;
   std::vector<NamedHost> hosts_;
-  std::vector<double> seconds_;  ///< that jobs took
+  std::map<std::string, std::vector<double>> seconds_;  ///< by kind, that jobs took
+  std::uint64_t plays_ = 0;
   harness::hosts::Crew crew_;
 };
 

@@ -4,232 +4,163 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
-#include "harness/accept/schedule.h"
-#include "harness/accept/together.h"
-#include "harness/statistics/statistics.h"
+#include <fmt/format.h>
+
+#include "harness/accept/alone.h"
+#include "harness/accept/groups.h"
+#include "harness/accept/rings.h"
+#include "impl/types/status.h"
 
 namespace tutti::harness::accept {
 namespace {
-
-constexpr int kVisits = 2;  // of a node alone, apart in time: before the pairs and after them
-constexpr int kRepeats = 8;
 
 bool has(const AcceptPlan& plan, std::string_view stage) {
   return std::ranges::find(plan.stages, stage) != plan.stages.end();
 }
 
-/// The stage in which each node plays by itself.
-class Alone {
+/// A group ends if two of its nodes do not work with each other.
+bool is_broken(const Finding& finding) {
+  return finding.what == Class::wrong || finding.what == Class::dead || finding.what == Class::hung ||
+         (finding.what == Class::either && finding.judgement.middle == 0);
+}
+
+/// Plays the stages in their order, and keeps what they found.
+class Acceptance {
  public:
-  Alone(Crew& crew, const AcceptPlan& plan, Observer& observer) : crew_(crew), plan_(plan), observer_(observer) {
-    visits_.resize(at(crew.nodes()));
+  Acceptance(Crew& crew, const AcceptPlan& plan, Observer& observer)
+      : crew_(crew), plan_(plan), pairs_(plan.pairs), observer_(observer) {
+    for (const std::string& name : all_stages()) report_.stages.push_back({.name = name});
     for (int node = 0; node < crew.nodes(); ++node) {
-      const bool is_skipped = std::ranges::find(plan.pairs.skipped, node) != plan.pairs.skipped.end();
-      if (crew.absence_of(node).empty() && !is_skipped) there_.push_back(node);
+      report_.names.push_back(crew.name_of(node));
+      report_.leaves.push_back(crew.leaf_of(node));
+      report_.absences.push_back(crew.absence_of(node));
     }
+    report_.limits = plan.pairs.limits;
+    report_.findings.nodes.resize(report_.names.size());
   }
 
-  /// Several rounds in which all nodes play at once. A difference is to the median of the others in the round.
-  void visit() {
-    for (auto& visits : visits_) visits.emplace_back();
-    for (int repeat = 0; repeat < kRepeats && !observer_.is_stopped(); ++repeat) {
-      observer_.on_round("alone", ++rounds_, kVisits * kRepeats);
-      std::vector<Group> groups;
-      for (const int node : there_) {
-        if (!lost_.contains(node)) groups.push_back({node});
-      }
-      if (groups.empty()) return;
-      take(groups, crew_.play(groups, {{.measure = Measure::alone, .bytes = plan_.alone_bytes}}));
+  AcceptReport run() {
+    std::optional<Alone> alone;
+    play("alone", nodes(Passed::all), 1, [&](const std::vector<int>& /*nodes*/) {
+      alone.emplace(crew_, pairs_, plan_.alone_bytes, observer_);
+      alone->visit();
+      for (const int node : alone->lost()) pairs_.skipped.push_back(node);
+    });
+    play("pairs", nodes(Passed::all), 2, [&](const std::vector<int>& /*nodes*/) {
+      report_.findings = examine_pairs(crew_, pairs_, observer_);
+      report_.findings.nodes.resize(report_.names.size());
+    });
+    constexpr std::size_t kLeastForMiddle = 3;
+    for (const std::string_view stage : {"shifts", "rings"}) {
+      play(stage, nodes(Passed::all_but_broken), kLeastForMiddle, [&](const std::vector<int>& nodes) {
+        Rings rings(crew_, pairs_, std::string(stage), observer_);
+        rings.run(stage == "shifts" ? visits_of_shifts(nodes, pairs_.seed) : visits_of_rings(nodes, pairs_.seed));
+        rings.add_to(report_.findings);
+      });
     }
-  }
-
-  /// Nodes that must not play on: they did not answer, hung or computed wrongly.
-  [[nodiscard]] std::vector<int> lost() const {
-    std::vector<int> nodes;
-    for (const auto& [node, finding] : lost_) nodes.push_back(node);
-    return nodes;
-  }
-
-  /// Adds what this stage found to what the pairs say.
-  void add_to(Findings& findings) const {
-    findings.nodes.resize(visits_.size());
-    for (const auto& [node, finding] : lost_) {
-      findings.nodes[at(node)].verdict = Verdict::fail;
-      findings.parts.insert(findings.parts.begin(), finding);
+    play("groups", nodes(Passed::all_but_failed), 2, [&](const std::vector<int>& nodes) {
+      GroupsStage groups(crew_, pairs_, nodes, observer_);
+      groups.run();
+      groups.add_to(report_.findings);
+      report_.sizes = groups.figures();
+    });
+    play("soak", nodes(Passed::all_but_failed), 2, [&](const std::vector<int>& nodes) {
+      GroupsStage groups(crew_, pairs_, nodes, observer_);
+      groups.soak(plan_.soak_seconds);
+      groups.add_to(report_.findings);
+      report_.soaked_operations = groups.soaked_operations();
+    });
+    if (alone) {
+      timed("alone", [&] { alone->visit(); });
+      alone->add_to(report_.findings);
     }
-    std::map<int, Judgement> slow;
-    for (const int node : there_) {
-      const Judgement judgement = judge(visits_[at(node)], plan_.pairs.limits);
-      if (judgement.verdict == Verdict::untested || lost_.contains(node)) continue;
-      findings.nodes[at(node)].alone = judgement.middle;
-      if (judgement.verdict == Verdict::fail && !judgement.is_fast) slow[node] = judgement;
-    }
-    const bool is_split =
-        std::ranges::any_of(findings.parts, [](const Finding& one) { return one.what == Class::split; });
-    if (!is_split && !are_a_kind(slow)) {
-      for (const auto& [node, judgement] : slow) add_slow(findings, node, judgement);
-    } else if (!is_split) {
-      add_split(findings, slow);
-    }
+    report_.findings.is_interrupted |= observer_.is_stopped();
+    return std::move(report_);
   }
 
  private:
-  void take(const std::vector<Group>& groups, const std::vector<std::vector<Outcome>>& outcomes) {
-    std::vector<double> speeds;
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-      const Outcome& outcome = outcomes[i].front();
-      if (outcome.ending == Ending::measured) speeds.push_back(outcome.log_speed);
-      if (outcome.ending == Ending::measured || outcome.ending == Ending::interrupted) continue;
-      const int node = groups[i].front();
-      lost_[node] = {.what = outcome.ending == Ending::wrong ? Class::wrong : Class::dead,
-                     .first = node,
-                     .second = outcome.ending == Ending::wrong ? node : -1,
-                     .judgement = {.verdict = Verdict::fail},
-                     .tests = 1,
-                     .detail = outcome.detail};
+  /// What a stage needs of its nodes.
+  enum class Passed {
+    all,             ///< that they are there
+    all_but_broken,  ///< and that they work with each other, however slowly
+    all_but_failed,  ///< and that no finding is about them
+  };
+
+  [[nodiscard]] std::vector<int> nodes(Passed passed) const {
+    std::vector<int> playing;
+    for (int node = 0; node < crew_.nodes(); ++node) {
+      const bool is_out = std::ranges::any_of(report_.findings.parts, [&](const Finding& one) {
+        const bool is_its = one.first == node || one.second == node || std::ranges::count(one.members, node) > 0;
+        if (passed == Passed::all || !is_its || is_of_leaf(one)) return false;
+        return is_broken(one) || (passed == Passed::all_but_failed && is_about(one, node));
+      });
+      const bool is_skipped = std::ranges::find(pairs_.skipped, node) != pairs_.skipped.end();
+      if (!is_out && !is_skipped && crew_.absence_of(node).empty()) playing.push_back(node);
     }
-    if (speeds.size() < 2) return;
-    const double middle = median_of(speeds);
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-      const Outcome& outcome = outcomes[i].front();
-      if (outcome.ending != Ending::measured) continue;
-      visits_[at(groups[i].front())].back().push_back(outcome.log_speed - middle);
+    return playing;
+  }
+
+  template <class Play>
+  void timed(std::string_view stage, Play play) {
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
+    play();
+    stage_of(stage).seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+
+  /// Plays a stage if it is asked for, and if enough nodes passed what it needs.
+  template <class Play>
+  void play(std::string_view stage, const std::vector<int>& nodes, std::size_t least, Play play) {
+    if (!has(plan_, stage)) {
+      stage_of(stage).left_out = "--stages does not name it";
+    } else if (nodes.size() < least) {
+      stage_of(stage).left_out = least == 1 ? "it needs a node" : fmt::format("it needs {} nodes that passed", least);
+    } else if (!observer_.is_stopped()) {
+      timed(stage, [&] { play(nodes); });
     }
   }
 
-  /// The pairs may have found the node already: that it is slow alone too makes its NIC's fault one of the node.
-  static void add_slow(Findings& findings, int node, const Judgement& judgement) {
-    findings.nodes[at(node)].verdict = Verdict::fail;
-    for (Finding& finding : findings.parts) {
-      if (!is_about(finding, node) || finding.judgement.verdict != Verdict::fail) continue;
-      if (finding.what == Class::nic) finding.what = Class::node;
-      if (finding.what == Class::node || finding.what == Class::dead) return;
-    }
-    findings.parts.push_back({.what = Class::node, .first = node, .judgement = judgement, .visits = kVisits});
-  }
-
-  /// Whether they are so many that nobody can say which nodes are right. Faults differ, and are few.
-  [[nodiscard]] bool are_a_kind(const std::map<int, Judgement>& slow) const {
-    constexpr double kMany = 0.3;  // of the nodes
-    return slow.size() >= 2 && static_cast<double>(slow.size()) > kMany * static_cast<double>(there_.size());
-  }
-
-  static void add_split(Findings& findings, const std::map<int, Judgement>& slow) {
-    Finding split{.what = Class::split, .judgement = {.verdict = Verdict::undecided}, .detail = "alone"};
-    std::vector<double> middles;
-    for (const auto& [node, judgement] : slow) {
-      split.members.push_back(node);
-      middles.push_back(judgement.middle);
-    }
-    split.judgement.middle = median_of(middles);
-    findings.parts.push_back(std::move(split));
-    for (NodeFigures& figures : findings.nodes) {
-      if (figures.verdict == Verdict::pass) figures.verdict = Verdict::undecided;
-    }
+  [[nodiscard]] StageReport& stage_of(std::string_view name) {
+    return *std::ranges::find(report_.stages, name, &StageReport::name);
   }
 
   Crew& crew_;
   const AcceptPlan& plan_;
+  PairsPlan pairs_;
   Observer& observer_;
-  std::vector<int> there_;
-  std::vector<std::vector<std::vector<double>>> visits_;  ///< [node][visit]
-  std::map<int, Finding> lost_;
-  int rounds_ = 0;
+  AcceptReport report_;
 };
-
-/// A round of all nodes ends if two of them do not work with each other. So no node plays that failed in more than
-/// speed.
-std::vector<int> nodes_for_together(const Crew& crew, const std::vector<int>& skipped, const Findings& findings) {
-  std::vector<int> nodes;
-  for (int node = 0; node < crew.nodes(); ++node) {
-    const bool is_skipped = std::ranges::find(skipped, node) != skipped.end();
-    const bool is_broken = std::ranges::any_of(findings.parts, [node](const Finding& one) {
-      const bool is_grave = one.what == Class::wrong || one.what == Class::dead || one.what == Class::hung ||
-                            (one.what == Class::either && one.judgement.middle == 0);
-      return is_grave && (one.first == node || one.second == node);
-    });
-    if (!is_skipped && !is_broken && crew.absence_of(node).empty()) nodes.push_back(node);
-  }
-  return nodes;
-}
 
 }  // namespace
 
 const std::vector<std::string>& all_stages() {
-  static const std::vector<std::string> stages{"inventory", "alone", "pairs", "together"};
+  static const std::vector<std::string> stages{"inventory", "alone", "pairs", "shifts", "rings", "groups", "soak"};
   return stages;
 }
 
 AcceptReport accept_cluster(Crew& crew, const AcceptPlan& plan, Observer& observer) {
-  using Clock = std::chrono::steady_clock;
-  AcceptReport report;
-  report.limits = plan.pairs.limits;
-  int there = 0;
-  for (int node = 0; node < crew.nodes(); ++node) {
-    report.names.push_back(crew.name_of(node));
-    report.leaves.push_back(crew.leaf_of(node));
-    report.absences.push_back(crew.absence_of(node));
-    there += report.absences.back().empty();
-  }
-  PairsPlan pairs = plan.pairs;
-  std::optional<Alone> alone;
-  const auto timed = [](StageReport& stage, auto&& play) {
-    const auto begin = Clock::now();
-    play();
-    stage.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
-  };
-  report.stages.push_back({.name = "inventory"});
-  StageReport of_alone{.name = "alone"};
-  if (has(plan, "alone")) {
-    alone.emplace(crew, plan, observer);
-    timed(of_alone, [&] { alone->visit(); });
-    for (const int node : alone->lost()) pairs.skipped.push_back(node);
-  } else {
-    of_alone.left_out = "--stages does not name it";
-  }
-  StageReport of_pairs{.name = "pairs"};
-  const auto playing = there - std::ssize(pairs.skipped);
-  if (!has(plan, "pairs")) {
-    of_pairs.left_out = "--stages does not name it";
-  } else if (playing < 2) {
-    of_pairs.left_out = "it needs two nodes";
-  } else if (!observer.is_stopped()) {
-    timed(of_pairs, [&] { report.findings = examine_pairs(crew, pairs, observer); });
-  }
-  report.findings.nodes.resize(report.names.size());
-  StageReport of_together{.name = "together"};
-  if (has(plan, "together")) {
-    const std::vector<int> nodes = nodes_for_together(crew, pairs.skipped, report.findings);
-    constexpr std::size_t kLeast = 3;
-    if (nodes.size() < kLeast) {
-      of_together.left_out = "it needs three nodes that work with each other";
-    } else if (!observer.is_stopped()) {
-      Together together(crew, plan.pairs, nodes, observer);
-      timed(of_together, [&] { together.run(); });
-      together.add_to(report.findings);
-    }
-  } else {
-    of_together.left_out = "--stages does not name it";
-  }
-  if (alone) {
-    timed(of_alone, [&] { alone->visit(); });
-    alone->add_to(report.findings);
-  }
-  report.findings.is_interrupted |= observer.is_stopped();
-  report.stages.push_back(std::move(of_alone));
-  report.stages.push_back(std::move(of_pairs));
-  report.stages.push_back(std::move(of_together));
-  return report;
+  return Acceptance(crew, plan, observer).run();
 }
 
 Rounds rounds_of(const AcceptPlan& plan, int nodes) {
   Rounds rounds;
-  if (has(plan, "alone")) rounds.alone = kVisits * kRepeats;
-  if (has(plan, "together") && nodes >= 3) rounds.together = Together::kVisits * Together::kOrders;
+  const auto rounds_in = [](const RingVisits& visits) {
+    std::size_t count = 0;
+    for (const auto& visit : visits) count += visit.size();
+    return static_cast<int>(count);
+  };
+  std::vector<int> all;
+  for (int node = 0; node < nodes; ++node) all.push_back(node);
+  if (has(plan, "alone")) rounds.alone = Alone::kVisits * Alone::kRepeats;
+  if (has(plan, "shifts") && nodes >= 3) rounds.shifts = rounds_in(visits_of_shifts(all, plan.pairs.seed));
+  if (has(plan, "rings") && nodes >= 3) rounds.rings = rounds_in(visits_of_rings(all, plan.pairs.seed));
+  if (has(plan, "groups") && nodes >= 2) {
+    rounds.groups = GroupsStage::kVisits * GroupsStage::kOrders * static_cast<int>(group_sizes(nodes).size());
+  }
   if (has(plan, "pairs") && nodes >= 2) {
     const PairsForecast forecast = pairs_forecast(nodes, plan.pairs);
     rounds.pairs = forecast.rounds;

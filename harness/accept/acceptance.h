@@ -4,7 +4,10 @@
 //   inventory  who is there
 //   alone      each node by itself, all at once: a slow node is found here, a dead one is left out of the rest
 //   pairs      examine_pairs (findings.h)
-//   together   all nodes at once, each with a partner, in orders that are drawn: what quiet pairs do not show
+//   shifts     all nodes send at once, each to the one that is D further on, for many D (rings.h)
+//   rings      all nodes send at once, in rings whose orders are drawn (rings.h)
+//   groups     verified collectives on groups of 2, 4, 8, ... and all nodes (groups.h)
+//   soak       drawn mixes of verified operations on all nodes, for some time
 #pragma once
 
 #include <string>
@@ -24,11 +27,12 @@ struct AcceptPlan {
   std::vector<std::string> stages = all_stages();  ///< in any order
   PairsPlan pairs = {};
   std::size_t alone_bytes = std::size_t{8} << 20;  ///< of an all_reduce within a node
+  double soak_seconds = 60;
 };
 
 /// Rounds of a first pass over all pairs: what a forecast counts. `repeats` is an upper bound for healthy clusters.
 struct Rounds {
-  int alone = 0, pairs = 0, repeats = 0, together = 0;
+  int alone = 0, pairs = 0, repeats = 0, shifts = 0, rings = 0, groups = 0;
 };
 [[nodiscard]] Rounds rounds_of(const AcceptPlan& plan, int nodes);
 

@@ -22,24 +22,27 @@ enum class Ending {
 
 /// What a group measures.
 enum class Measure {
-  bandwidth,  ///< of a pair: the first node sends windows of messages to the second
-  back,       ///< of a pair: bandwidth from the second node to the first
-  latency,    ///< of a pair: half of a round trip
-  alone,      ///< of one node: an all_reduce among ranks of its own
-  together,   ///< of two or more: the nodes 0 and 1, 2 and 3, ... of the group exchange, both ways, all at once
+  bandwidth,   ///< of a pair: the first node sends windows of messages to the second
+  back,        ///< of a pair: bandwidth from the second node to the first
+  latency,     ///< of a pair: half of a round trip
+  alone,       ///< of one node: an all_reduce among ranks of its own
+  ring,        ///< of two or more: each node sends to the next one of the group, and receives from the one before
+  all_reduce,  ///< of two or more: a sum over all nodes of the group, verified
+  all_to_all,  ///< of two or more: a message from each node to each other one, verified
+  soak,        ///< of two or more: a drawn mix of operations, each result verified
 };
 
 struct Test {
   Measure measure = Measure::bandwidth;
-  std::size_t bytes = 0;  ///< of a message
+  std::size_t bytes = 0;  ///< of a message; of an all_reduce the whole; of a soak the number of operations
   friend bool operator==(const Test&, const Test&) = default;
 };
 
 struct Outcome {
   Ending ending = Ending::measured;
-  double log_speed = 0;  ///< natural logarithm of bytes per second (of latency: 1/s) of the slowest node
-  std::vector<double>
-      members;  ///< of alone and together: log_speed of each node, in the order of the group; NaN if it has no partner
+  /// Natural logarithm of bytes per second, of the slowest node. Of latency 1/s, of a soak operations per second.
+  double log_speed = 0;
+  std::vector<double> members;  ///< of alone and ring: log_speed of each node, in the order of the group
   std::string detail = {};
   double seconds = 0;  ///< that the test took
 };

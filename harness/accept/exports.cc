@@ -276,6 +276,18 @@ std::string accept_json(const AcceptReport& report) {
     stages.push_back(std::move(one));
   }
   document["stages"] = std::move(stages);
+  Document sizes = Document::array();
+  for (const SizeFigures& figures : report.sizes) {
+    Document one;
+    one["nodes"] = figures.nodes;
+    one["collective"] = figures.test.measure == Measure::all_reduce ? "all_reduce" : "all_to_all";
+    one["bytes"] = figures.test.bytes;
+    one["busbw_gbps"] = number_or_null(std::exp(figures.log_speed) * 1e-9);
+    one["groups"] = figures.groups;
+    sizes.push_back(std::move(one));
+  }
+  document["groups"] = std::move(sizes);
+  document["soaked_operations"] = report.soaked_operations;
   Document parts = Document::array();
   for (const Finding& finding : findings.parts) parts.push_back(json_of(report, finding));
   document["findings"] = std::move(parts);

@@ -56,6 +56,9 @@ struct Finding {
 [[nodiscard]] bool is_of_leaf(const Finding& finding);
 /// About this node itself.
 [[nodiscard]] bool is_about(const Finding& finding, int node);
+/// Whether it tells why a node is slow with others, though the node itself need not be: a slow uplink of its leaf, a
+/// slow link of it, or a fleet of two speeds.
+[[nodiscard]] bool excuses(const Finding& finding, int node, int leaf);
 
 /// One node, in logarithms of ratios to the fleet.
 struct NodeFigures {

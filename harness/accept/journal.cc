@@ -29,8 +29,14 @@ std::string_view measure_name(Measure measure) {
       return "pingpong";
     case Measure::alone:
       return "alone";
-    case Measure::together:
-      return "together";
+    case Measure::ring:
+      return "ring";
+    case Measure::all_reduce:
+      return "all_reduce";
+    case Measure::all_to_all:
+      return "all_to_all";
+    case Measure::soak:
+      return "soak";
   }
   return "?";
 }
@@ -57,7 +63,10 @@ Result<Ending> ending_named(std::string_view name) {
   return error(Code::invalid_argument, "'{}' is no ending of a test", shown(name));
 }
 
-std::string cell_name(const Test& test) { return fmt::format("{}/{}B", measure_name(test.measure), test.bytes); }
+std::string cell_name(const Test& test) {
+  const char* const unit = test.measure == Measure::soak ? "operations" : "B";
+  return fmt::format("{}/{}{}", measure_name(test.measure), test.bytes, unit);
+}
 
 std::string key_of(const std::vector<std::string>& names, std::string_view cell) {
   return fmt::format("{} {}", fmt::join(names, " "), cell);

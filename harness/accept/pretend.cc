@@ -21,6 +21,7 @@ constexpr double kPingsPerSecond = 1 / 2.3e-6;
 constexpr double kAloneBytesPerSecond = 20e9;
 constexpr double kSecondsOfATest = 0.7;
 constexpr double kSecondsOfAHang = 5;
+constexpr double kSecondsOfASoak = 10;
 
 constexpr double kNodeSpell = 8, kFleetSpell = 30;  // tests that they last on average
 const double kNodeInSpell = std::log(0.6), kFleetInSpell = std::log(0.64);
@@ -242,25 +243,50 @@ Outcome PretendedCrew::alone_of(int node) {
   return outcome;
 }
 
-Outcome PretendedCrew::together_of(const Group& group) {
-  Outcome all{.seconds = kSecondsOfATest};
-  all.members.assign(group.size(), std::numeric_limits<double>::quiet_NaN());
-  for (std::size_t i = 0; i + 1 < group.size(); i += 2) {
-    const Outcome there = transfer_of({.sender = group[i], .receiver = group[i + 1]});
-    const Outcome back = transfer_of({.sender = group[i + 1], .receiver = group[i]});
-    double speed = std::min(there.log_speed, back.log_speed);
-    for (const Fault& fault : cluster_.faults) {
-      const bool is_met = fault.first == group[i] || fault.first == group[i + 1];
-      if (fault.trouble == Trouble::crowd && is_met) speed += std::log1p(-fault.share);
-    }
-    for (const Outcome& one : {there, back}) {
-      if (one.ending != Ending::wrong) continue;
-      all.ending = one.ending;
-      all.detail = one.detail;
-    }
-    all.members[i] = all.members[i + 1] = speed;
-    all.log_speed = i == 0 ? speed : std::min(all.log_speed, speed);
+double PretendedCrew::crowds_of(int node) const {
+  double lost = 0;
+  for (const Fault& fault : cluster_.faults) {
+    if (fault.trouble == Trouble::crowd && fault.first == node) lost += std::log1p(-fault.share);
   }
+  return lost;
+}
+
+Outcome PretendedCrew::ring_of(const Group& group) {
+  Outcome all{.seconds = kSecondsOfATest};
+  all.members.assign(group.size(), std::numeric_limits<double>::infinity());
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const std::size_t next = (i + 1) % group.size();
+    const Outcome sent = transfer_of({.sender = group[i], .receiver = group[next]});
+    if (sent.ending != Ending::measured) return sent;
+    const double speed = sent.log_speed + std::min(crowds_of(group[i]), crowds_of(group[next]));
+    for (const std::size_t end : {i, next}) all.members[end] = std::min(all.members[end], speed);
+  }
+  all.log_speed = std::ranges::min(all.members);
+  return all;
+}
+
+Outcome PretendedCrew::collective_of(const Group& group, const Test& test) {
+  // A bus bandwidth: the slowest part decides, and steps that take a latency each.
+  Outcome all = ring_of(group);
+  all.members.clear();
+  if (all.ending != Ending::measured) return all;
+  for (const int one : group) {
+    for (const int other : group) {
+      const bool is_wrong = std::ranges::any_of(cluster_.faults, [&](const Fault& fault) {
+        return fault.trouble == Trouble::wrong && is_of(fault, {.sender = one, .receiver = other});
+      });
+      if (is_wrong && one != other) return {.ending = Ending::wrong, .detail = "element 17 is 3, and has to be 4"};
+    }
+  }
+  const double steps = 2 * std::log2(static_cast<double>(group.size()));
+  const double bytes = static_cast<double>(test.bytes);
+  if (test.measure != Measure::soak) {
+    const double seconds = bytes / std::exp(all.log_speed) + steps / kPingsPerSecond;
+    all.log_speed = std::log(bytes / seconds);
+    return all;
+  }
+  all.seconds = kSecondsOfASoak;
+  all.log_speed = std::log(bytes / all.seconds);
   return all;
 }
 
@@ -281,8 +307,13 @@ Outcome PretendedCrew::outcome_of(const Group& group, const Test& test) {
     case Measure::alone:
       outcome = alone_of(group[0]);
       break;
-    case Measure::together:
-      outcome = together_of(group);
+    case Measure::ring:
+      outcome = ring_of(group);
+      break;
+    case Measure::all_reduce:
+    case Measure::all_to_all:
+    case Measure::soak:
+      outcome = collective_of(group, test);
       break;
   }
   for (const Fault& fault : cluster_.faults) end_by(fault, group, outcome);

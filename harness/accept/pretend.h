@@ -31,7 +31,7 @@ enum class Trouble {
   wrong,       ///< second receives wrong data from first
   hung,        ///< first and second hang with each other
   dead,        ///< first does not answer
-  crowd,       ///< first is slow when all nodes play at once, and in no quiet pair
+  crowd,       ///< first is slow when it sends and receives at once, and in no quiet pair
   absent,      ///< first never comes
 };
 [[nodiscard]] bool hits_leaves(Trouble trouble);
@@ -100,7 +100,11 @@ class PretendedCrew final : public Crew {
   [[nodiscard]] Outcome transfer_of(const Transfer& transfer);
   [[nodiscard]] Outcome latency_of(const Transfer& transfer);
   [[nodiscard]] Outcome alone_of(int node);
-  [[nodiscard]] Outcome together_of(const Group& group);
+  [[nodiscard]] Outcome ring_of(const Group& group);
+  /// A sum, an exchange of all with all, or a soak of `operations` of them.
+  [[nodiscard]] Outcome collective_of(const Group& group, const Test& test);
+  /// What its crowds cost a node among `nodes` that play.
+  [[nodiscard]] double crowds_of(int node) const;
   [[nodiscard]] Outcome outcome_of(const Group& group, const Test& test);
 
   PretendedCluster cluster_;

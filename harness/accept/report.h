@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/accept/findings.h"
+#include "harness/accept/groups.h"
 #include "harness/floors.h"
 
 namespace tutti::harness::accept {
@@ -28,7 +29,9 @@ struct AcceptReport {
   Limits limits;
   Findings findings;  ///< of all stages
   std::vector<StageReport> stages;
-  std::string command;  ///< that repeats it
+  std::vector<SizeFigures> sizes;   ///< of the stage groups
+  long long soaked_operations = 0;  ///< that were verified in the stage soak
+  std::string command;              ///< that repeats it
   std::string build;
   std::int64_t began_s = 0, ended_s = 0;  ///< seconds since 1970
   int valid_hours = 24;                   ///< after the end

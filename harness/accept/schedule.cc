@@ -2,6 +2,7 @@
 #include "harness/accept/schedule.h"
 
 #include <cstdint>
+#include <numeric>
 #include <utility>
 
 #include "impl/types/status.h"
@@ -25,11 +26,18 @@ Round circle(int nodes, int round) {
   return pairs;
 }
 
-Round shift(int nodes, int distance) {
-  TUTTI_ASSERT(distance >= 1 && distance < nodes, "distance {} of {} nodes", distance, nodes);
-  Round round;
-  for (int node = 0; node < nodes; ++node) round.push_back({.sender = node, .receiver = (node + distance) % nodes});
-  return round;
+std::vector<std::vector<int>> shift_rings(const std::vector<int>& nodes, int distance) {
+  const auto count = static_cast<int>(nodes.size());
+  TUTTI_ASSERT(distance >= 1 && distance < count, "distance {} of {} nodes", distance, count);
+  std::vector<std::vector<int>> rings(at(std::gcd(count, distance)));
+  for (std::size_t first = 0; first < rings.size(); ++first) {
+    std::size_t next = first;
+    do {
+      rings[first].push_back(nodes[next]);
+      next = (next + at(distance)) % nodes.size();
+    } while (next != first);
+  }
+  return rings;
 }
 
 std::vector<int> sampled_rounds(int nodes, int rounds) {

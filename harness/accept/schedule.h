@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules: which nodes play with each other at the same time. A round is a list of transfers. In a round of the
-// circle each node has at most one partner; in a shift each node sends to one node and receives from another.
+// circle each node has at most one partner. In a ring each node sends to the next one and receives from the one before.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,9 @@ using Round = std::vector<Transfer>;
 [[nodiscard]] int circle_rounds(int nodes);
 /// Round `round` of the circle method: disjoint pairs. With an odd number of nodes one of them rests.
 [[nodiscard]] Round circle(int nodes, int round);
-/// Every node sends to the one `distance` further on, 1 to nodes - 1 (asserted).
-[[nodiscard]] Round shift(int nodes, int distance);
+/// The rings in which every node sends to the one that is `distance` further on in `nodes`: as many as the greatest
+/// common divisor of both numbers. `distance` is 1 to one less than there are nodes (asserted).
+[[nodiscard]] std::vector<std::vector<int>> shift_rings(const std::vector<int>& nodes, int distance);
 /// `rounds` numbers of rounds, spread evenly over the circle and rising; all of them if there are no more.
 [[nodiscard]] std::vector<int> sampled_rounds(int nodes, int rounds);
 /// The same pairs in the other direction.

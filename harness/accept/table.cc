@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstddef>
 #include <ctime>
+#include <iterator>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -158,6 +160,31 @@ std::string local_minute(std::int64_t seconds) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M", &local)};
 }
 
+/// "# groups of 2: all_reduce 8 B 4.6 us, 1048576 B 10.1 GB/s, ...", a line for each size.
+std::string size_lines(const AcceptReport& report) {
+  std::string text;
+  for (auto first = report.sizes.begin(); first != report.sizes.end();) {
+    const auto end = std::find_if(first, report.sizes.end(),
+                                  [nodes = first->nodes](const SizeFigures& one) { return one.nodes != nodes; });
+    std::vector<std::string> words;
+    for (; first != end; ++first) {
+      constexpr std::size_t kShort = 1024;  // a bandwidth of fewer bytes says less than their time
+      const double bytes = static_cast<double>(first->test.bytes);
+      const std::string speed =
+          first->test.bytes < kShort ? time_text(bytes / std::exp(first->log_speed)) : speed_text(first->log_speed);
+      const char* const name = first->test.measure == Measure::all_reduce ? "all_reduce" : "all_to_all";
+      words.push_back(fmt::format("{} {} B {}", name, first->test.bytes, speed));
+    }
+    const int nodes = std::prev(end)->nodes;
+    text += fmt::format("# groups of {}: {}\n", nodes, fmt::join(words, ", "));
+  }
+  if (report.soaked_operations > 0) {
+    text += fmt::format("# soak: {} operations on all nodes, each result verified\n",
+                        with_commas(report.soaked_operations));
+  }
+  return text;
+}
+
 std::string fleet_line(const AcceptReport& report) {
   const Findings& findings = report.findings;
   std::vector<std::string> words;
@@ -197,7 +224,7 @@ std::string accept_table(const AcceptReport& report) {
   for (const StageReport& stage : report.stages) {
     if (!stage.left_out.empty()) text += fmt::format("# stage {} is left out: {}\n", stage.name, stage.left_out);
   }
-  return text + fleet_line(report);
+  return text + size_lines(report) + fleet_line(report);
 }
 
 }  // namespace tutti::harness::accept

@@ -26,7 +26,7 @@ FAULTS = [
     (FAULT.format("wrong", 'nodes = ["node2", "node9"]'), 1, ["FAIL. node9 receives wrong data from node2: element 17"], "node2,node9"),
     (FAULT.format("hung", 'nodes = ["node2", "node9"]'), 5, ["FAIL. node2 and node9 hang with each other; both work with others"], None),
     (FAULT.format("dead", 'node = "node7"'), 5, ["FAIL. node7 "], "node7"),
-    (FAULT.format("crowd", 'node = "node5"\nshare = "30%"'), 4, ["FAIL. node5 is slow when all nodes play at once: ", "and in no quiet pair"], "node5"),
+    (FAULT.format("crowd", 'node = "node5"\nshare = "30%"'), 4, ["FAIL. node5 is slow when all nodes send at once: ", "and in no quiet pair"], "node5"),
     (FAULT.format("absent", 'node = "node7"'), 3, ["ERROR. 15 of 16 nodes passed, 1 not reached"], None),
     ('older = "50%"\nolder_by = "30%"\n', 6, ["UNDECIDED. 8 nodes are ", "only --baseline says"], None),
 ]
@@ -48,7 +48,7 @@ class Pretended(unittest.TestCase):
         result = self.accept("nodes = 8\n", "--exclude", self.folder / "x")
         self.assertEqual((result.code, result.err), (0, ""), result)
         lines = result.out.splitlines()
-        self.assertRegex(lines[0], r"^# 8 nodes: alone \d+ rounds, pairs \d+ rounds and up to \d+ of repeats, together 16 rounds, ")
+        self.assertRegex(lines[0], r"^# 8 nodes: alone \d+ rounds, pairs \d+ rounds and up to \d+ of repeats, shifts 16, rings 16, groups 24, soak 60 s, ")
         self.assertEqual(lines[1], "# tutti accept: 8 nodes passed, none failed, every pair tested (28 of 28, both ways). Margin 5 %; "
                                    "what is smaller was not looked for.")
         self.assertEqual(len([line for line in lines if re.match(r"  node\d +PASS ", line)]), 8, result)
@@ -143,7 +143,7 @@ class Pretended(unittest.TestCase):
 
     def test_mistakes_are_named(self):
         for words, said in [(["--margin", "90%"], "--margin: '90%' is no share from 0.5% to 50%: did you mean '50%'?"),
-                            (["--stages", "pears"], "(one of: inventory alone pairs together)"), (["--leaves", "0"], "--leaves: "),
+                            (["--stages", "pears"], "(one of: inventory alone pairs shifts rings groups soak)"), (["--leaves", "0"], "--leaves: "),
                             (["--leaves", "/nowhere/x"], "/nowhere/x"), (["--message-size", "8,16"], "--message-size: "),
                             (["--json", "/nowhere/x.json"], "/nowhere"), (["--resume", "/nowhere/x"], "/nowhere/x"),
                             (["--baseline", "/dev/null"], "--baseline: "), (["--budget", "soon"], "--budget: ")]:

@@ -101,11 +101,11 @@ TEST(PretendedCrew, MeasuresTheWayBackAloneAndTogether) {
   EXPECT_NEAR(one_of(crew, {1, 0}, Measure::back).log_speed - whole, 0, 1e-12);
   const auto alone = crew.play({{0}, {3}}, {{.measure = Measure::alone}});
   EXPECT_NEAR(alone[1].front().log_speed - alone[0].front().log_speed, std::log(0.7), 1e-12);
-  const Outcome all = crew.play({{0, 1, 2}}, {{.measure = Measure::together}}).front().front();
+  const Outcome all = crew.play({{0, 1, 2}}, {{.measure = Measure::ring}}).front().front();
   ASSERT_EQ(all.members.size(), 3U);
-  EXPECT_NEAR(all.members[0] - whole, std::log(0.8), 1e-12) << "node 1 sends slowly to node 0";
-  EXPECT_EQ(all.members[0], all.members[1]);
-  EXPECT_TRUE(std::isnan(all.members[2])) << "it has no partner";
+  EXPECT_NEAR(all.members[1] - whole, std::log(0.8), 1e-12) << "node 1 sends slowly to node 2";
+  EXPECT_EQ(all.members[1], all.members[2]) << "which receives slowly";
+  EXPECT_NEAR(all.members[0] - whole, 0, 1e-12);
 }
 
 TEST(PretendedCrew, AnUnsteadyNodeIsSlowHalfOfTheTimeInSpells) {

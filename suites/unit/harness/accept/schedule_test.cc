@@ -33,9 +33,11 @@ TEST(AcceptSchedule, CircleOfFour) {
 }
 
 TEST(AcceptSchedule, AShiftSendsFromEachNodeAndToEachNode) {
-  EXPECT_EQ(shift(3, 1), (Round{{0, 1}, {1, 2}, {2, 0}}));
-  EXPECT_EQ(shift(3, 2), (Round{{0, 2}, {1, 0}, {2, 1}}));
-  EXPECT_EQ(reversed(shift(3, 1)), (Round{{1, 0}, {2, 1}, {0, 2}}));
+  using Rings = std::vector<std::vector<int>>;
+  EXPECT_EQ(shift_rings({7, 8, 9}, 1), (Rings{{7, 8, 9}}));
+  EXPECT_EQ(shift_rings({7, 8, 9}, 2), (Rings{{7, 9, 8}}));
+  EXPECT_EQ(shift_rings({0, 1, 2, 3, 4, 5}, 4), (Rings{{0, 4, 2}, {1, 5, 3}}));
+  EXPECT_EQ(shift_rings({0, 1, 2, 3}, 2), (Rings{{0, 2}, {1, 3}}));
 }
 
 TEST(AcceptSchedule, SampledRoundsAreSpreadOverTheCircle) {

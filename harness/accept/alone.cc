@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/accept/alone.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "harness/accept/schedule.h"
+#include "harness/accept/verdict.h"
+#include "harness/statistics/statistics.h"
+
+namespace tutti::harness::accept {
+namespace {
+
+/// The pairs may have found the node already: that it is slow alone too makes its NIC's fault one of the node.
+void add_slow(Findings& findings, int node, const Judgement& judgement) {
+  findings.nodes[at(node)].verdict = Verdict::fail;
+  for (Finding& finding : findings.parts) {
+    if (!is_about(finding, node) || finding.judgement.verdict != Verdict::fail) continue;
+    if (finding.what == Class::nic) finding.what = Class::node;
+    if (finding.what == Class::node || finding.what == Class::dead) return;
+  }
+  findings.parts.push_back({.what = Class::node, .first = node, .judgement = judgement, .visits = Alone::kVisits});
+}
+
+void add_split(Findings& findings, const std::map<int, Judgement>& slow) {
+  Finding split{.what = Class::split, .judgement = {.verdict = Verdict::undecided}, .detail = "alone"};
+  std::vector<double> middles;
+  for (const auto& [node, judgement] : slow) {
+    split.members.push_back(node);
+    middles.push_back(judgement.middle);
+  }
+  split.judgement.middle = median_of(middles);
+  findings.parts.push_back(std::move(split));
+  for (NodeFigures& figures : findings.nodes) {
+    if (figures.verdict == Verdict::pass) figures.verdict = Verdict::undecided;
+  }
+}
+
+}  // namespace
+
+Alone::Alone(Crew& crew, const PairsPlan& plan, std::size_t bytes, Observer& observer)
+    : crew_(crew), plan_(plan), bytes_(bytes), observer_(observer), visits_(at(crew.nodes())) {
+  for (int node = 0; node < crew.nodes(); ++node) {
+    const bool is_skipped = std::ranges::find(plan.skipped, node) != plan.skipped.end();
+    if (crew.absence_of(node).empty() && !is_skipped) there_.push_back(node);
+  }
+}
+
+void Alone::visit() {
+  for (auto& visits : visits_) visits.emplace_back();
+  for (int repeat = 0; repeat < kRepeats && !observer_.is_stopped(); ++repeat) {
+    observer_.on_round("alone", ++rounds_, kVisits * kRepeats);
+    std::vector<Group> groups;
+    for (const int node : there_) {
+      if (!lost_.contains(node)) groups.push_back({node});
+    }
+    if (groups.empty()) return;
+    take(groups, crew_.play(groups, {{.measure = Measure::alone, .bytes = bytes_}}));
+  }
+}
+
+std::vector<int> Alone::lost() const {
+  std::vector<int> nodes;
+  for (const auto& [node, finding] : lost_) nodes.push_back(node);
+  return nodes;
+}
+
+void Alone::add_to(Findings& findings) const {
+  findings.nodes.resize(visits_.size());
+  for (const auto& [node, finding] : lost_) {
+    findings.nodes[at(node)].verdict = Verdict::fail;
+    findings.parts.insert(findings.parts.begin(), finding);
+  }
+  std::map<int, Judgement> slow;
+  for (const int node : there_) {
+    const Judgement judgement = judge(visits_[at(node)], plan_.limits);
+    if (judgement.verdict == Verdict::untested || lost_.contains(node)) continue;
+    findings.nodes[at(node)].alone = judgement.middle;
+    if (judgement.verdict == Verdict::fail && !judgement.is_fast) slow[node] = judgement;
+  }
+  const bool is_split =
+      std::ranges::any_of(findings.parts, [](const Finding& one) { return one.what == Class::split; });
+  if (!is_split && !are_a_kind(slow)) {
+    for (const auto& [node, judgement] : slow) add_slow(findings, node, judgement);
+  } else if (!is_split) {
+    add_split(findings, slow);
+  }
+}
+
+void Alone::take(const std::vector<Group>& groups, const std::vector<std::vector<Outcome>>& outcomes) {
+  std::vector<double> speeds;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const Outcome& outcome = outcomes[i].front();
+    if (outcome.ending == Ending::measured) speeds.push_back(outcome.log_speed);
+    if (outcome.ending == Ending::measured || outcome.ending == Ending::interrupted) continue;
+    const int node = groups[i].front();
+    lost_[node] = {.what = outcome.ending == Ending::wrong ? Class::wrong : Class::dead,
+                   .first = node,
+                   .second = outcome.ending == Ending::wrong ? node : -1,
+                   .judgement = {.verdict = Verdict::fail},
+                   .tests = 1,
+                   .detail = outcome.detail};
+  }
+  if (speeds.size() < 2) return;
+  const double middle = median_of(speeds);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const Outcome& outcome = outcomes[i].front();
+    if (outcome.ending != Ending::measured) continue;
+    visits_[at(groups[i].front())].back().push_back(outcome.log_speed - middle);
+  }
+}
+
+bool Alone::are_a_kind(const std::map<int, Judgement>& slow) const {
+  constexpr double kMany = 0.3;  // of the nodes
+  return slow.size() >= 2 && static_cast<double>(slow.size()) > kMany * static_cast<double>(there_.size());
+}
+
+}  // namespace tutti::harness::accept

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stage in which each node plays by itself, all at once. It plays before the pairs, so that a node that computes
+// wrongly or does not answer stays out of them, and once more after the other stages.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <vector>
+
+#include "harness/accept/crew.h"
+#include "harness/accept/findings.h"
+#include "harness/floors.h"
+
+namespace tutti::harness::accept {
+
+class Alone {
+ public:
+  static constexpr int kVisits = 2;
+  static constexpr int kRepeats = 8;  ///< rounds of a visit
+
+  /// `bytes`: of an all_reduce within a node. All outlive it.
+  Alone(Crew& crew, const PairsPlan& plan, std::size_t bytes, Observer& observer);
+  /// Several rounds in which all nodes play at once. A difference is to the median of the others in the round.
+  void visit();
+  /// Nodes that must not play on: they did not answer, hung or computed wrongly.
+  [[nodiscard]] std::vector<int> lost() const;
+  /// Adds what this stage found to what the others say.
+  void add_to(Findings& findings) const;
+
+ private:
+  void take(const std::vector<Group>& groups, const std::vector<std::vector<Outcome>>& outcomes);
+  /// Whether they are so many that speeds alone cannot say which nodes are right. Faults differ, and are few.
+  [[nodiscard]] bool are_a_kind(const std::map<int, Judgement>& slow) const;
+
+  Crew& crew_;
+  const PairsPlan& plan_;
+  std::size_t bytes_;
+  Observer& observer_;
+  std::vector<int> there_;
+  std::vector<std::vector<std::vector<double>>> visits_;  ///< [node][visit]
+  std::map<int, Finding> lost_;
+  int rounds_ = 0;
+};
+
+}  // namespace tutti::harness::accept
