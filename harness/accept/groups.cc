@@ -179,6 +179,7 @@ void GroupsStage::take_speeds(const std::vector<Group>& groups, const std::vecto
       if (outcome.ending == Ending::measured) by_size[groups[i].size()].push_back(outcome.log_speed);
     }
     for (const auto& [size, speeds] : by_size) {
+      if (size != std::ranges::max(groups, {}, &Group::size).size()) continue;  // a rest has a size by chance
       const auto is_same = [&](const SizeFigures& one) { return at(one.nodes) == size && one.test == tests[j]; };
       auto figures = std::ranges::find_if(figures_, is_same);
       if (figures == figures_.end()) {

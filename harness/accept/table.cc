@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <ctime>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "harness/accept/sentences.h"
+#include "harness/cases/sweep.h"
 #include "harness/statistics/statistics.h"
 
 namespace tutti::harness::accept {
@@ -160,24 +160,27 @@ std::string local_minute(std::int64_t seconds) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M", &local)};
 }
 
-/// "# groups of 2: all_reduce 8 B 4.6 us, 1048576 B 10.1 GB/s, ...", a line for each size.
+/// A column for each test, a line for each size of groups.
 std::string size_lines(const AcceptReport& report) {
-  std::string text;
-  for (auto first = report.sizes.begin(); first != report.sizes.end();) {
-    const auto end = std::find_if(first, report.sizes.end(),
-                                  [nodes = first->nodes](const SizeFigures& one) { return one.nodes != nodes; });
-    std::vector<std::string> words;
-    for (; first != end; ++first) {
-      constexpr std::size_t kShort = 1024;  // a bandwidth of fewer bytes says less than their time
-      const double bytes = static_cast<double>(first->test.bytes);
-      const std::string speed =
-          first->test.bytes < kShort ? time_text(bytes / std::exp(first->log_speed)) : speed_text(first->log_speed);
-      const char* const name = first->test.measure == Measure::all_reduce ? "all_reduce" : "all_to_all";
-      words.push_back(fmt::format("{} {} B {}", name, first->test.bytes, speed));
+  constexpr int kWidth = 16;
+  constexpr std::size_t kShort = 1024;  // a bandwidth of fewer bytes says less than their time
+  std::string head = fmt::format("# {:<9}", "groups of"), lines;
+  int nodes = 0;
+  for (const SizeFigures& figures : report.sizes) {
+    const double bytes = static_cast<double>(figures.test.bytes);
+    if (figures.nodes == report.sizes.front().nodes) {
+      const char* const name = figures.test.measure == Measure::all_reduce ? "all_reduce" : "all_to_all";
+      head += fmt::format(
+          "{:>{}}", fmt::format("{} {}", name, format_bytes(static_cast<std::int64_t>(figures.test.bytes))), kWidth);
     }
-    const int nodes = std::prev(end)->nodes;
-    text += fmt::format("# groups of {}: {}\n", nodes, fmt::join(words, ", "));
+    if (figures.nodes != nodes) lines += fmt::format("\n  {:<9}", figures.nodes);
+    nodes = figures.nodes;
+    lines += fmt::format(
+        "{:>{}}",
+        figures.test.bytes < kShort ? time_text(bytes / std::exp(figures.log_speed)) : speed_text(figures.log_speed),
+        kWidth);
   }
+  std::string text = report.sizes.empty() ? std::string() : head + lines + "\n";
   if (report.soaked_operations > 0) {
     text += fmt::format("# soak: {} operations on all nodes, each result verified\n",
                         with_commas(report.soaked_operations));
