@@ -117,8 +117,9 @@ Result<std::vector<Task>> tasks_for(const harness::Sweep& sweep) {
 struct Proved {
   std::size_t schedules = 0;  ///< proved or refuted
   std::map<const Algorithm*, Summary> summaries;
-  std::map<std::string_view, int> ways;  ///< in which schedules were proved in units
+  std::map<std::string, int> ways;  ///< in which schedules were proved in units
   std::vector<std::string> refuted;
+  std::vector<std::string> left_out;  ///< for which this machine has no room
 };
 
 class Prover {
@@ -159,14 +160,7 @@ class Prover {
                             .pairing = task.pairing,
                             .ranks_per_host = task.per_host};
       const Schedule schedule = schedule_of(*task.algorithm, problem);
-      if (task.is_in_units()) {
-        const auto proof = prove_steps(schedule);
-        if (proof.is_ok() || proof.status().code() != Code::unavailable) {
-          record(task, proof);
-          continue;
-        }
-      }
-      record(task, prove_schedule(schedule));
+      task.is_in_units() ? record(task, prove_steps(schedule)) : record(task, prove_schedule(schedule));
     }
   }
 
@@ -183,8 +177,9 @@ class Prover {
     }
     const std::string said = fmt::format("{} {} P={} root {}: {}", to_string(task.algorithm->collective),
                                          task.algorithm->name, task.ranks, task.root, proof.status().message());
-    ++summary.refuted;
-    proved_.refuted.push_back(said);
+    const bool is_refuted = proof.status().code() != Code::unavailable;
+    summary.refuted += is_refuted ? 1 : 0;
+    (is_refuted ? proved_.refuted : proved_.left_out).push_back(said);
   }
 
   void add(Summary& summary, const StepsProof& proof) {
@@ -192,7 +187,8 @@ class Prover {
     summary.proofs += proof.forms;
     summary.most_slots = std::max(summary.most_slots, proof.least_slots);
     summary.labels.synchronises &= proof.synchronises;
-    ++proved_.ways[proof.way];
+    ++proved_.ways[proof.group.empty() ? "every rank was executed"
+                                       : fmt::format("one rank stands for all, by {}", proof.group)];
   }
 
   void add(Summary& summary, const ScheduleProof& proof) {
@@ -205,8 +201,11 @@ class Prover {
     summary.labels.sends_are_stable &= proof.labels.sends_are_stable;
   }
 
-  /// For the estimate of what is left: schedules have about P x P actions.
-  static double cost_of(const Task& task) { return static_cast<double>(task.ranks) * task.ranks; }
+  /// For the estimate of what is left: schedules have about P x P actions, and the forms of plans do each many times.
+  static double cost_of(const Task& task) {
+    constexpr double kOfPlans = 20;
+    return (task.is_in_units() ? 1 : kOfPlans) * task.ranks * task.ranks;
+  }
 
   const std::vector<Task>& tasks_;
   const double cost_ = std::accumulate(tasks_.begin(), tasks_.end(), 0.0,
@@ -247,8 +246,7 @@ void print_ways(const Proved& proved) {
       "`synchronises` alone\n",
       kMostRanksOfPlans);
   for (const auto& [way, schedules] : proved.ways) {
-    harness::print("#   {}: one rank stands for all, by {}\n",
-                   harness::counted(static_cast<std::size_t>(schedules), "schedule"), way);
+    harness::print("#   {}: {}\n", harness::counted(static_cast<std::size_t>(schedules), "schedule"), way);
   }
 }
 
@@ -277,17 +275,20 @@ int prove(const SweepOptions& options) {
   for (std::size_t i = 0; i < std::min<std::size_t>(proved.refuted.size(), kMostRefutedShown); ++i) {
     harness::print("refuted: {}\n", proved.refuted[i]);
   }
+  for (const std::string& said : proved.left_out) harness::print("not proved: {}\n", said);
   int proofs = 0;
   for (const auto& [algorithm, summary] : proved.summaries) proofs += summary.proofs;
   const bool is_complete = proved.schedules == tasks.value().size();
   const std::string done = is_complete ? "" : fmt::format("{} of ", proved.schedules);
+  const std::string left_out = proved.left_out.empty() ? "" : fmt::format(", {} not proved", proved.left_out.size());
   const std::string forms = proved.ways.empty() ? "of plans" : "of plans and forms in units";
-  harness::print("# prove: {}{}, {} {} proved, {} refuted; {:.1f} s\n", done,
+  harness::print("# prove: {}{}, {} {} proved, {} refuted{}; {:.1f} s\n", done,
                  harness::counted(tasks.value().size(), "schedule"), harness::counted(proofs, "set"), forms,
-                 proved.refuted.size(), seconds.count());
+                 proved.refuted.size(), left_out, seconds.count());
   if (!is_complete) end_interrupted(interrupts.signal());
   if (tasks.value().empty()) return complain(error(Code::unavailable, "nothing was proved: there is no schedule"));
-  return proved.refuted.empty() ? exit_ok : exit_wrong;
+  if (!proved.refuted.empty()) return exit_wrong;
+  return proved.left_out.empty() ? exit_ok : exit_environment;
 }
 
 }  // namespace

@@ -1,27 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/prove/prove_steps.h"
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "impl/prove/quotient.h"
+#include "impl/prove/steps_walk.h"
 #include "impl/prove/symmetry.h"
 #include "impl/schedule/check.h"
 
 namespace tutti {
 namespace {
 
+constexpr std::int64_t kMostBytesOfValues = std::int64_t{512} << 20U;  // messages in flight may be as many again
+
+/// What was derived in one form: `costs` are of all ranks, or one that stands for all.
+struct Derived {
+  std::vector<Finding> findings;
+  std::vector<Cost> costs;
+  bool has_heard_of_all = false;
+  bool is_stuck = false;
+};
+
 class StepsProver {
  public:
-  explicit StepsProver(const Schedule& schedule) : schedule_(schedule), problem_(schedule.problem) {}
+  explicit StepsProver(const Schedule& schedule)
+      : schedule_(schedule), problem_(schedule.problem), symmetry_(find_symmetry(schedule)) {}
 
   Result<StepsProof> run() {
-    const std::optional<Symmetry> symmetry = find_symmetry(schedule_);
-    if (!symmetry) {
-      return error(Code::unavailable, "{}: no rank stands for all", subject());
+    if (symmetry_) {
+      proof_.group = symmetry_->name();
+      for (int i = 0; i < schedule_.step_count(0); ++i) program_.push_back(schedule_.step(0, i));
+      TUTTI_RETURN_IF_ERROR(check_flaws());
+    } else if (const std::int64_t bytes = bytes_of_values(schedule_); bytes > kMostBytesOfValues) {
+      return error(Code::unavailable, "{}: no rank stands for all, and the values of all are {} MiB, of at most {}",
+                   subject(), bytes >> 20U, kMostBytesOfValues >> 20U);
     }
-    proof_.way = symmetry->name();
-    TUTTI_RETURN_IF_ERROR(prove_by(*symmetry));
+    TUTTI_RETURN_IF_ERROR(prove_forms());
+    TUTTI_RETURN_IF_ERROR(check_slots());
     return proof_;
   }
 
@@ -37,68 +55,102 @@ class StepsProver {
     return error(Code::refuted, "{}, {} place, in units:{}", subject(), is_in_place ? "in" : "out of", text);
   }
 
-  Status prove_by(const Symmetry& symmetry) {
-    std::vector<Step> program;
-    for (int i = 0; i < schedule_.step_count(0); ++i) program.push_back(schedule_.step(0, i));
-    TUTTI_RETURN_IF_ERROR(check_flaws(program));
-    const int stated = schedule_.shape.largest_message == 0 ? 0 : schedule_.least_slots(1);
+  [[nodiscard]] int stated_slots() const { return schedule_.shape.largest_message == 0 ? 0 : schedule_.least_slots(1); }
+
+  [[nodiscard]] Derived derive(steps::Form form, bool counts_news) const {
+    if (!symmetry_) {
+      AllRanks all = walk_steps(schedule_, {.form = form, .counts_news = counts_news});
+      return {.findings = std::move(all.findings),
+              .costs = std::move(all.costs),
+              .has_heard_of_all = all.has_heard_of_all,
+              .is_stuck = all.is_stuck};
+    }
+    OneRank one = prove_one_rank(schedule_, *symmetry_, program_, form);
+    return {.findings = std::move(one.findings),
+            .costs = {one.cost},
+            .has_heard_of_all = one.has_heard_of_all,
+            .is_stuck = one.is_stuck};
+  }
+
+  Status prove_forms() {
     const bool has_in_place = has_data(problem_.collective) && !schedule_.stages_in_place;
+    const bool must_synchronise = schedule_.synchronises || problem_.collective == Collective::barrier;
     for (const bool is_in_place : {false, true}) {
       if (is_in_place && !has_in_place) continue;
-      const steps::Form form{.slots = std::max(1, stated), .is_in_place = is_in_place};
-      const OneRank one = prove_one_rank(schedule_, symmetry, program, form);
-      if (!one.findings.empty()) return refuted(one.findings, is_in_place);
+      const steps::Form form{.slots = std::max(1, stated_slots()), .is_in_place = is_in_place};
+      const Derived derived = derive(form, must_synchronise && !is_in_place && !needs_all_inputs());
+      if (!derived.findings.empty()) return refuted(derived.findings, is_in_place);
       ++proof_.forms;
       if (is_in_place) continue;
-      TUTTI_RETURN_IF_ERROR(check_cost(one.cost));
-      TUTTI_RETURN_IF_ERROR(check_synchronises(one));
-    }
-    proof_.least_slots = stated;
-    if (stated < 2) return {};
-    const OneRank narrow = prove_one_rank(schedule_, symmetry, program, {.slots = stated - 1, .is_in_place = false});
-    if (narrow.is_stuck) return {};
-    return error(Code::refuted, "{}: {} slots are stated for messages of one slice, but {} are enough", subject(),
-                 stated, stated - 1);
-  }
-
-  [[nodiscard]] Status check_flaws(const std::vector<Step>& program) const {
-    Place place;
-    for (std::size_t i = 0; i < program.size(); ++i) {
-      place.is_last = i + 1 == program.size();
-      const std::string flaw = flaw_of(schedule_, program[i], place);
-      if (!flaw.empty()) {
-        return refuted({{.rank = 0, .step = static_cast<int>(i), .message = flaw}}, false);
+      TUTTI_RETURN_IF_ERROR(check_cost(derived.costs));
+      if (!must_synchronise) continue;
+      if (!needs_all_inputs() && !derived.has_heard_of_all) {
+        return error(Code::refuted, "{}: a rank can end before another one has started, though {}", subject(),
+                     schedule_.synchronises ? "true is stated of synchronises" : "this is a barrier");
       }
-      place.is_in_turn_with_previous = program[i].in_turn_with_next;
+      proof_.synchronises = true;
     }
     return {};
   }
 
-  [[nodiscard]] Status check_cost(const Cost& is) const {
-    for (int rank = 0; rank < problem_.ranks; ++rank) {
-      const Cost stated = schedule_.cost(rank);
-      if (is == stated) continue;
-      return error(
-          Code::refuted,
-          "{}: rank {}: the cost formula says {} steps, {} messages, {} units, depth {}; the steps have {}, {}, {}, {}",
-          subject(), rank, stated.steps, stated.messages, stated.units, stated.depth, is.steps, is.messages, is.units,
-          is.depth);
+  /// Every output is made of something of every rank, and every rank has one: then nobody ends before all have started.
+  [[nodiscard]] bool needs_all_inputs() const {
+    switch (problem_.collective) {
+      case Collective::all_reduce:
+      case Collective::reduce_scatter:
+      case Collective::all_gather:
+      case Collective::all_to_all:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /// Of rank 0: the other ranks' steps are the same, taken there.
+  [[nodiscard]] Status check_flaws() const {
+    Place place;
+    for (std::size_t i = 0; i < program_.size(); ++i) {
+      place.is_last = i + 1 == program_.size();
+      const std::string flaw = flaw_of(schedule_, program_[i], place);
+      if (!flaw.empty()) return refuted({{.rank = 0, .step = static_cast<int>(i), .message = flaw}}, false);
+      place.is_in_turn_with_previous = program_[i].in_turn_with_next;
     }
     return {};
   }
 
-  Status check_synchronises(const OneRank& one) {
-    proof_.synchronises = schedule_.synchronises;
-    if (one.has_heard_of_all) return {};
-    if (problem_.collective == Collective::barrier) {
-      return error(Code::refuted, "{}: a rank can end before another has started, though this is a barrier", subject());
+  /// The depth is the problem's, so a rank whose own steps are wrong is named first.
+  [[nodiscard]] Status check_cost(const std::vector<Cost>& costs) const {
+    for (const bool counts_depth : {false, true}) {
+      for (int rank = 0; rank < problem_.ranks; ++rank) {
+        Cost is = costs.size() == 1 ? costs[0] : costs[static_cast<std::size_t>(rank)];
+        const Cost stated = schedule_.cost(rank);
+        const std::int64_t depth = is.depth;
+        if (!counts_depth) is.depth = stated.depth;
+        if (is == stated) continue;
+        return error(Code::refuted,
+                     "{}: rank {}: the cost formula says {} steps, {} messages, {} units, depth {}; the steps have {}, "
+                     "{}, {}, {}",
+                     subject(), rank, stated.steps, stated.messages, stated.units, stated.depth, is.steps, is.messages,
+                     is.units, depth);
+      }
     }
-    if (!schedule_.synchronises) return {};
-    return error(Code::refuted, "{}: synchronises is false, but true is stated", subject());
+    return {};
+  }
+
+  /// That not one slot less would do.
+  Status check_slots() {
+    proof_.least_slots = stated_slots();
+    if (proof_.least_slots < 2) return {};
+    const steps::Form narrow{.slots = proof_.least_slots - 1, .is_in_place = false};
+    if (derive(narrow, false).is_stuck) return {};
+    return error(Code::refuted, "{}: {} slots are stated for messages of one slice, but {} are enough", subject(),
+                 narrow.slots + 1, narrow.slots);
   }
 
   const Schedule& schedule_;
   const Problem& problem_;
+  std::optional<Symmetry> symmetry_;
+  std::vector<Step> program_;  ///< rank 0's
   StepsProof proof_;
 };
 

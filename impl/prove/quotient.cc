@@ -16,7 +16,7 @@ namespace tutti {
 namespace {
 
 /// A value: what `node` is, its contributions taken by `element`. Nodes below the number of input units are those.
-struct Value {
+struct Taken {
   int node = -1;  ///< -1: nothing was written
   int element = 0;
 };
@@ -45,7 +45,7 @@ class Quotient {
       check_races();
       check_outputs();
     }
-    result_.has_heard_of_all = is_through && has_heard_of_all();
+    result_.has_heard_of_all = is_through && heard_.size() == has_heard_.size();
     result_.cost.steps = static_cast<std::int64_t>(program_.size());
     result_.cost.depth = clock_;
     result_.findings = findings_.take();
@@ -60,7 +60,7 @@ class Quotient {
     int finals;
   };
   struct Message {
-    std::vector<Value> values;
+    std::vector<Taken> values;
     std::int64_t clock;
     std::size_t news;  ///< how many of heard_ it tells
     int step;
@@ -199,7 +199,7 @@ class Quotient {
   [[nodiscard]] Space kept_in(Space space) const {
     return space == Space::input && form_.is_in_place ? Space::output : space;
   }
-  [[nodiscard]] std::vector<Value>& memory(Space space) { return memories_[static_cast<std::size_t>(space)]; }
+  [[nodiscard]] std::vector<Taken>& memory(Space space) { return memories_[static_cast<std::size_t>(space)]; }
 
   void own(Space space, int unit, bool is_write) {
     if (shows_.empty()) return;
@@ -265,7 +265,7 @@ class Quotient {
     ++clock_;
     values_.clear();
     for (std::size_t k = 0; k < static_cast<std::size_t>(length); ++k) {
-      const auto is_final = [this](const Value& term) { return finals_of(term.node) > 0; };
+      const auto is_final = [this](const Taken& term) { return finals_of(term.node) > 0; };
       if (terms_[k].size() > 1 && std::ranges::any_of(terms_[k], is_final)) {
         return fail("reduces a value that is final already");
       }
@@ -326,7 +326,7 @@ class Quotient {
         is_right = peer == 0 || remote(from.space, peer, unit, false);
         if (!is_right) return;
         const int here = symmetry_.unit(from.space, back, unit);
-        Value value{.node = here, .element = 0};  // an input
+        Taken value{.node = here, .element = 0};  // an input
         if (kept_in(from.space) != Space::input) value = memory(kept_in(from.space))[static_cast<std::size_t>(here)];
         if (value.node < 0) {
           is_right =
@@ -357,10 +357,10 @@ class Quotient {
   }
 
   /// What the MOVE makes of `terms`: a copy stays what it is.
-  Value value_of(const std::vector<Value>& terms, const Step& step) {
+  Taken value_of(const std::vector<Taken>& terms, const Step& step) {
     if (terms.size() == 1 && !step.is_final) return terms[0];
     Node node{.first = children_.size(), .count = static_cast<int>(terms.size()), .finals = step.is_final ? 1 : 0};
-    for (const Value& term : terms) node.finals += finals_of(term.node);
+    for (const Taken& term : terms) node.finals += finals_of(term.node);
     children_.insert(children_.end(), terms.begin(), terms.end());
     nodes_.push_back(node);
     return {.node = inputs_ + static_cast<int>(nodes_.size()) - 1, .element = 0};
@@ -385,7 +385,7 @@ class Quotient {
         if (!is_right) return;
         if (peer == 0) own(to.space, unit, true);
         is_right = peer == 0 || remote(to.space, peer, unit, true);
-        Value value = values_[static_cast<std::size_t>(k)];
+        Taken value = values_[static_cast<std::size_t>(k)];
         value.element = symmetry_.rank(back, value.element);
         memory(to.space)[static_cast<std::size_t>(symmetry_.unit(to.space, back, unit))] = value;
       });
@@ -416,14 +416,6 @@ class Quotient {
         findings_.add(0, signal.index, "SIGNAL of phase {} to rank {}, which never waits for it", sent.phase, target);
       }
     }
-  }
-
-  /// By messages and signals, or because its output needs all ranks' inputs.
-  [[nodiscard]] bool has_heard_of_all() const {
-    const Collective collective = problem_.collective;
-    return heard_.size() == has_heard_.size() || collective == Collective::all_reduce ||
-           collective == Collective::reduce_scatter || collective == Collective::all_gather ||
-           collective == Collective::all_to_all;
   }
 
   bool check_exposures() {
@@ -481,18 +473,18 @@ class Quotient {
                   remote.is_write ? "write" : "read", remote.step, remote.from);
   }
 
-  [[nodiscard]] std::uint64_t worth_of_input(Value value) const {
+  [[nodiscard]] std::uint64_t worth_of_input(Taken value) const {
     return steps::input_value(value.element, symmetry_.unit(Space::input, value.element, value.node));
   }
   /// The sum of the contributions of `top`. Without recursion: chains are as long as programs.
-  std::uint64_t worth_of(Value top) {
-    const auto key = [](Value value) {
+  std::uint64_t worth_of(Taken top) {
+    const auto key = [](Taken value) {
       return static_cast<std::uint64_t>(value.node) << 32U | static_cast<std::uint32_t>(value.element);
     };
     if (top.node < inputs_) return worth_of_input(top);
-    std::vector<Value> open{top};
+    std::vector<Taken> open{top};
     while (!open.empty()) {
-      const Value value = open.back();
+      const Taken value = open.back();
       if (worth_.contains(key(value))) {
         open.pop_back();
         continue;
@@ -501,7 +493,7 @@ class Quotient {
       std::uint64_t sum = 0;
       bool is_ready = true;
       for (int i = 0; i < of.count; ++i) {
-        Value child = children_[of.first + static_cast<std::size_t>(i)];
+        Taken child = children_[of.first + static_cast<std::size_t>(i)];
         child.element = symmetry_.rank(value.element, child.element);
         if (child.node < inputs_) {
           sum += worth_of_input(child);
@@ -524,7 +516,7 @@ class Quotient {
     const int per_block = schedule_.shape.units_per_block;
     const bool reduces = is_reducing(problem_.collective) && ranks_ > 1;
     for (int unit = 0; unit < symmetry_.units(Space::output); ++unit) {
-      const Value value = memory(Space::output)[static_cast<std::size_t>(unit)];
+      const Taken value = memory(Space::output)[static_cast<std::size_t>(unit)];
       if (value.node < 0) {
         findings_.add(0, -1, "output unit {} is never written", unit);
         continue;
@@ -552,11 +544,11 @@ class Quotient {
   std::string difference(int unit) {
     constexpr std::size_t kMostTerms = 1U << 22U;
     std::unordered_map<std::uint64_t, int> counts;
-    std::vector<Value> open{memory(Space::output)[static_cast<std::size_t>(unit)]};
+    std::vector<Taken> open{memory(Space::output)[static_cast<std::size_t>(unit)]};
     std::size_t looked_at = 0;
     while (!open.empty()) {
       if (++looked_at > kMostTerms) return {};
-      const Value value = open.back();
+      const Taken value = open.back();
       open.pop_back();
       if (value.node < inputs_) {
         const int there = symmetry_.unit(Space::input, value.element, value.node);
@@ -565,7 +557,7 @@ class Quotient {
       }
       const Node& of = node(value.node);
       for (int i = of.count; i-- > 0;) {
-        Value child = children_[of.first + static_cast<std::size_t>(i)];
+        Taken child = children_[of.first + static_cast<std::size_t>(i)];
         child.element = symmetry_.rank(value.element, child.element);
         open.push_back(child);
       }
@@ -600,12 +592,12 @@ class Quotient {
   int index_ = 0;
   int phase_ = 0;
   std::int64_t clock_ = 0;
-  std::array<std::vector<Value>, 3> memories_;  ///< by Space; inputs are never written
+  std::array<std::vector<Taken>, 3> memories_;  ///< by Space; inputs are never written
   std::vector<Node> nodes_;
-  std::vector<Value> children_;
+  std::vector<Taken> children_;
   std::unordered_map<int, std::deque<Message>> queues_;  ///< by destination
-  std::vector<std::vector<Value>> terms_;                ///< of the k-th unit of a MOVE
-  std::vector<Value> values_;
+  std::vector<std::vector<Taken>> terms_;                ///< of the k-th unit of a MOVE
+  std::vector<Taken> values_;
   std::vector<const Operand*> kept_;
   bool has_flags_ = false;
   std::vector<Signal> signals_;

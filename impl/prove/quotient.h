@@ -25,7 +25,7 @@ namespace tutti {
 struct OneRank {
   std::vector<Finding> findings;
   Cost cost;
-  bool has_heard_of_all = false;  ///< it does not end before every rank has started
+  bool has_heard_of_all = false;  ///< by messages and signals, when it ends
   bool is_stuck = false;          ///< a finding says that a step can never be done
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "impl/prove/findings.h"
@@ -110,7 +111,7 @@ class Overlaps {
   const char* find(const Step& step, std::int64_t length, UnitsOf units_of) {
     int destinations = 0;
     for (const Operand& to : step.destinations) destinations += to.space != Space::channel ? 1 : 0;
-    if (destinations == 0 || (destinations == 1 && length == 1)) return "";
+    if (destinations == 0 || (length == 1 && (destinations == 1 || are_apart(step, units_of)))) return "";
     for (const Operand& first : step.destinations) {
       for (int i = 0; first.space != Space::channel && i < first.ranks.n; ++i) {
         const int rank = first.ranks.at(i, problem_.ranks);
@@ -129,6 +130,26 @@ class Overlaps {
   }
 
  private:
+  /// Whether destinations of one unit each, of one rank each, are no two the same.
+  template <class UnitsOf>
+  [[nodiscard]] bool are_apart(const Step& step, UnitsOf units_of) const {
+    const auto at = [&](const Operand& to) {
+      const int rank = to.ranks.first;
+      const bool is_aliased = form_.is_in_place && is_user(to.space);
+      const int begin = is_aliased ? begin_in_place(problem_, per_block_, rank, to.space) : 0;
+      return std::pair(is_aliased ? Space::output : to.space,
+                       begin + to.units.start % std::max(1, units_of(rank, to.space)));
+    };
+    for (const Operand& to : step.destinations) {
+      if (to.space == Space::channel) continue;
+      if (to.ranks.n != 1) return false;
+      for (const Operand* other = step.destinations.begin(); other != &to; ++other) {
+        if (other->space == Space::channel || other->ranks.first != to.ranks.first) continue;
+        if (at(*other) == at(to)) return false;
+      }
+    }
+    return true;
+  }
   [[nodiscard]] bool touches(const Operand& operand, int rank) const {
     return operand.space != Space::channel && tutti::contains(operand.ranks, rank, problem_.ranks);
   }

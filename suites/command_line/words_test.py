@@ -267,7 +267,7 @@ class LongWork(unittest.TestCase):
     def test_prove(self):
         said = self.interrupted("prove", "all", "--ranks", "1:256",
                                 until=r"\r\x1b\[K\[\d+/\d+\] \w+ \w+ P=\d+, about [\d minsc]+ left")
-        done, of, sets = re.search(r"(?m)^# prove: (\d+) of (\d+) schedules, (\d+) sets of plans proved, 0 refuted; ",
+        done, of, sets = re.search(r"(?m)^# prove: (\d+) of (\d+) schedules, (\d+) sets of plans and forms in units proved, 0 refuted; ",
                                    said).groups()
         self.assertTrue(0 < int(done) < int(of) and int(sets) > 0, said)
         rows = re.findall(r"(?m)^  (\w+) +(\w+) +(\d+) +\d+ +0 ", said)

@@ -13,10 +13,6 @@
 namespace tutti {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
-
 std::string group_of(const Schedule& schedule) {
   const auto symmetry = find_symmetry(schedule);
   return symmetry ? std::string(symmetry->name()) : "none";

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rule of races.h in units, for a walk over the steps of all ranks. What a rank exposes, and when it closes that,
+// is read off its program where it exposes for the first time: what it did before is in nobody's way. Reads of one unit
+// that lie in one interval of the owner's program are one, so that many readers cost no memory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "impl/prove/steps.h"
+
+namespace tutti {
+
+class UnitRaces {
+ public:
+  UnitRaces(const Schedule& schedule, steps::Form form, Findings& findings)
+      : schedule_(schedule),
+        form_(form),
+        findings_(findings),
+        ranks_(schedule.problem.ranks),
+        owners_(static_cast<std::size_t>(ranks_)),
+        flags_(static_cast<std::size_t>(ranks_)) {}
+
+  struct Access {
+    int accessor;
+    int step;  ///< of the accessor
+    int owner;
+    Space space;
+    int unit;
+    bool is_write;
+  };
+  void own(const Access& access);
+  /// False, and a finding, where the unit is not exposed to the accessor now.
+  bool remote(const Access& access, int count);
+
+  /// `rank` has done this SIGNAL, or heard all of this WAIT.
+  void signalled(int rank, int index, const Step& step);
+  void waited(int rank, int index, const Step& step);
+
+  /// After the walk: conflicts, and exposures of user buffers that were never closed.
+  void finish();
+
+ private:
+  static constexpr int kNever = INT32_MAX;
+
+  struct Flag {
+    int index;
+    Step step;
+  };
+  struct Write {
+    int accessor;
+    int step;
+    int from;  ///< of the owner's program: its own at `from`, another rank's in (from, to)
+    int to;
+    bool is_own;
+  };
+  struct Reads {
+    int accessor;
+    int other;  ///< another accessor of the same interval; -1: there is none
+    int step;   ///< of `accessor`
+    int from;
+    int to;
+    bool is_own;
+  };
+  struct Log {
+    std::vector<Write> own;
+    std::vector<Write> writes;  ///< of others
+    std::vector<Reads> reads;
+  };
+  struct Owner {
+    std::array<bool, 3> is_shown{};    ///< by memory: others may read or write it
+    std::array<bool, 3> is_written{};  ///< others may write it
+    std::vector<Flag> shows;
+    std::vector<Flag> waits;
+    std::unordered_map<std::int64_t, Log> logs;  ///< by place
+  };
+  /// By rank: to whom and for whom, as sets; of one rank by its number.
+  struct Flags {
+    std::vector<Flag> signals, waits;
+    std::unordered_map<int, int> signalled, waited;  ///< the last phase
+  };
+
+  /// By Space; in place an input is an output.
+  [[nodiscard]] std::size_t memory(Space space) const {
+    return static_cast<std::size_t>(form_.is_in_place && steps::is_user(space) ? Space::output : space);
+  }
+  [[nodiscard]] std::int64_t place(int owner, Space space, int unit) const;
+  [[nodiscard]] int close_of(const Owner& owner, const Flag& show, int target) const;
+  [[nodiscard]] int last_phase(const std::vector<Flag>& sets, const std::unordered_map<int, int>& single,
+                               int rank) const;
+  void check(int owner, std::int64_t place, const Log& log);
+  void check_closed(int rank, const Owner& owner);
+
+  const Schedule& schedule_;
+  steps::Form form_;
+  Findings& findings_;
+  int ranks_;
+  std::vector<std::unique_ptr<Owner>> owners_;  ///< null: exposes nothing
+  std::vector<Flags> flags_;
+};
+
+}  // namespace tutti
