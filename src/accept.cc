@@ -23,6 +23,8 @@
 #include "harness/accept/table.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/sweep.h"
+#include "harness/cases/transports.h"
+#include "harness/doctor/hosts_diagnosis.h"
 #include "harness/process/interrupts.h"
 #include "harness/text/counted.h"
 #include "harness/text/file.h"
@@ -33,11 +35,14 @@
 #include "impl/types/names.h"
 #include "impl/types/number.h"
 #include "src/accept_crew.h"
+#include "src/doctor.h"
 #include "src/join.h"
 #include "src/options.h"
 #include "src/program.h"
 #include "src/progress.h"
+#include "src/references.h"
 #include "src/report.h"
+#include "src/transports.h"
 #include "src/usage.h"
 
 namespace tutti::program {
@@ -51,6 +56,7 @@ constexpr double kUsualRound = 1.5;  // s, a guess before the first one has been
 struct AcceptRequest {
   std::string pretend, leaves, stages, resume, lines, json, html, junit, prometheus, exclude, budget, baseline;
   std::string margin = "5%", too_fast = "10%", seed = "1", message_size = "1M", soak = "60s";
+  std::string backend = std::string(harness::kOwnBackend), transport = "tcp", ranks_per_node = "1";
   bool is_full = false;
   bool only_lists = false;
   bool is_nagios = false;
@@ -124,6 +130,28 @@ Result<OwnedCrew> on_leaves(OwnedCrew owned, const AcceptRequest& request) {
   return owned;
 }
 
+Result<PlayedSystem> system_of(const AcceptRequest& request) {
+  PlayedSystem system{.backend = request.backend, .transport = request.transport};
+  constexpr int kMostRanks = 1024;
+  TUTTI_ASSIGN_OR_RETURN(
+      system.ranks_per_node,
+      of_flag("--ranks-per-node", parse_number(request.ranks_per_node, "a number of ranks", 1, kMostRanks)));
+  constexpr std::string_view kGloo = "gloo";
+  if (system.backend != harness::kOwnBackend && system.backend != kGloo) {
+    return error(Code::invalid_argument,
+                 "--backend: '{}': allowed are {} and {}; other libraries need a launch of their own for each group, "
+                 "which accept does not make",
+                 shown(system.backend), harness::kOwnBackend, kGloo);
+  }
+  if (system.backend == kGloo) TUTTI_RETURN_IF_ERROR(path_of_backend(system.backend, true).status());
+  TUTTI_ASSIGN_OR_RETURN(const Transport* const transport,
+                         of_flag("--transport", harness::transport_for(system.transport, harness::RanksAs::processes,
+                                                                       transport_directories())));
+  if (transport->spans_hosts) return system;
+  return error(Code::invalid_argument, "--transport: '{}' stays within a host: did you mean '{}'?", system.transport,
+               harness::transport_between_hosts().name);
+}
+
 Result<OwnedCrew> crew_of(const AcceptRequest& request) {
   OwnedCrew owned;
   const bool has_hosts = !request.places.conditions.topology.hosts.empty();
@@ -134,7 +162,8 @@ Result<OwnedCrew> crew_of(const AcceptRequest& request) {
     if (!request.pretend.empty()) {
       return error(Code::invalid_argument, "--pretend: with --hosts the cluster is a real one; leave one of them out");
     }
-    TUTTI_ASSIGN_OR_RETURN(owned.crew, HostsCrew::start(request.places));
+    TUTTI_ASSIGN_OR_RETURN(PlayedSystem system, system_of(request));
+    TUTTI_ASSIGN_OR_RETURN(owned.crew, HostsCrew::start(request.places, std::move(system)));
     return on_leaves(std::move(owned), request);
   }
   TUTTI_ASSIGN_OR_RETURN(const std::string text,
@@ -186,11 +215,12 @@ Result<accept::AcceptPlan> plan_of(const AcceptRequest& request) {
 }
 
 /// What the tests depend on: a journal of another plan has other tests.
-std::string plan_text(const accept::AcceptPlan& plan) {
-  return fmt::format("stages {}, soak {:g} s, margin {:g}, too fast {:g}, seed {}, {} pairs, {} B",
-                     fmt::join(plan.stages, ","), plan.soak_seconds, plan.pairs.limits.margin,
-                     plan.pairs.limits.too_fast, plan.pairs.seed, plan.pairs.is_full ? "all" : "usual",
-                     plan.pairs.bytes);
+std::string plan_text(const AcceptRequest& request, const accept::AcceptPlan& plan) {
+  return fmt::format(
+      "{} over {}, {} ranks a node, stages {}, soak {:g} s, margin {:g}, too fast {:g}, seed {}, {} pairs, {} B",
+      request.backend, request.transport, request.ranks_per_node, fmt::join(plan.stages, ","), plan.soak_seconds,
+      plan.pairs.limits.margin, plan.pairs.limits.too_fast, plan.pairs.seed, plan.pairs.is_full ? "all" : "usual",
+      plan.pairs.bytes);
 }
 
 std::string time_text(double seconds) {
@@ -325,6 +355,24 @@ std::string excluded_text(const AcceptRequest& request, const accept::AcceptRepo
   return fmt::format("# exclude: {}{}\n", fmt::join(names, " "), files);
 }
 
+/// What differs between the hosts, and what would spoil a measurement there. A starter has started the hosts' processes
+/// where there is no agent; then nothing is known but their builds.
+std::vector<accept::InventoryNote> inventory_of(const AcceptRequest& request, const accept::AcceptPlan& plan) {
+  const bool is_asked = std::ranges::find(plan.stages, "inventory") != plan.stages.end();
+  if (!is_asked || !request.pretend.empty() || request.places.reach.joined != nullptr) return {};
+  const auto visits = visit_hosts_of(request.places);
+  if (!visits.is_ok())
+    return {{.severity = "note", .what = std::string(visits.status().message()), .why = {}, .advice = {}}};
+  std::vector<accept::InventoryNote> notes;
+  for (harness::Symptom& one : harness::findings_of(visits.value())) {
+    notes.push_back({.severity = std::string(to_string(one.severity)),
+                     .what = std::move(one.what),
+                     .why = std::move(one.why),
+                     .advice = std::move(one.advice)});
+  }
+  return notes;
+}
+
 std::int64_t seconds_now() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -376,6 +424,7 @@ int run_accept(const AcceptRequest& request) {
   if (request.only_lists) return list(request, plan.value());
   harness::OutputFiles files;
   if (const Status status = open_files(request, files); !status.is_ok()) return complain(status);
+  std::vector<accept::InventoryNote> inventory = inventory_of(request, plan.value());
   auto owned = crew_of(request);
   if (!owned.is_ok()) return complain(owned.status());
   accept::Crew& crew = *owned.value().crew;
@@ -386,7 +435,7 @@ int run_accept(const AcceptRequest& request) {
   harness::Console console(place);
   console.print(forecast_text(crew.nodes(), plan.value()));
 
-  accept::JournalHead head{.build = build_text(), .nodes = {}, .plan = plan_text(plan.value())};
+  accept::JournalHead head{.build = build_text(), .nodes = {}, .plan = plan_text(request, plan.value())};
   for (int node = 0; node < crew.nodes(); ++node) head.nodes.push_back(crew.name_of(node));
   std::optional<harness::LineFile> lines;
   Watcher* watcher = nullptr;
@@ -408,6 +457,7 @@ int run_accept(const AcceptRequest& request) {
   own_watcher.clear();
   report.are_leaves_known = owned.value().are_leaves_known;
   report.is_pretended = owned.value().is_pretended;
+  report.inventory = std::move(inventory);
   report.command = command_line();
   report.build = head.build;
   report.began_s = began;
@@ -461,6 +511,10 @@ void add_accept(CLI::App& program, Action& action) {
   add("--too-fast", request->too_fast, "SHARE", "faster than the fleet by more is a fault: another path, loopback");
   command->add_flag("--full", request->is_full, "every pair, also above 128 nodes (default there: 64 rounds of pairs)");
   add("--message-size", request->message_size, "BYTES", "of a message between two nodes; 8 are under way at a time");
+  add("--ranks-per-node", request->ranks_per_node, "N",
+      "ranks on each node in groups and soaks, and alone if they are 2 or more; pairs and rings have one");
+  add("--backend", request->backend, "NAME", "what plays: tutti, or gloo");
+  add("--transport", request->transport, "NAME", "of tutti between the hosts: tcp, verbs");
   add("--soak", request->soak, "TIME", "how long all nodes play drawn mixes of verified operations");
   add("--baseline", request->baseline, "FILE", "the --json of an accepted run: finds a fleet that is slow as a whole");
   add("--budget", request->budget, "TIME", "stop then, and report what is done");

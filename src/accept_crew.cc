@@ -31,38 +31,44 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kSamples = 8;
-constexpr int kRanksAlone = 2;
+constexpr int kLeastRanksAlone = 2;
 constexpr auto kLeastDeadline = 5s;
 constexpr double kDeadlineTimes = 5;  // the median of the jobs before
 constexpr auto kPause = 10s;
 
 /// The cell of a test on `ranks` ranks; `auto` chooses the algorithm. A soak has none.
-std::string case_text(const accept::Test& test, int ranks) {
-  const char* form = "";
+std::string case_text(const PlayedSystem& system, const accept::Test& test, int ranks) {
+  const char* collective = "";
+  const char* op = "none";
+  const char* window = "";
   std::size_t bytes = test.bytes;
   switch (test.measure) {
     case accept::Measure::bandwidth:
     case accept::Measure::back:
-      form = "bandwidth/tutti.auto/tcp/float/none/P{}.processes/none/{}B.window8/out/private/isolated";
+      collective = "bandwidth";
+      window = ".window8";
       break;
     case accept::Measure::latency:
-      form = "pingpong/tutti.auto/tcp/float/none/P{}.processes/none/{}B/out/private/isolated";
+      collective = "pingpong";
       break;
     case accept::Measure::ring:
-      form = "sendrecv/tutti.auto/tcp/float/none/P{}.processes/none/{}B/out/private/isolated";
+      collective = "sendrecv";
       break;
     case accept::Measure::all_to_all:
-      form = "all_to_all/tutti.auto/tcp/float/none/P{}.processes/none/{}B/out/private/isolated";
+      collective = "all_to_all";
       bytes *= static_cast<std::size_t>(ranks);  // a buffer has a message for each rank
       break;
     case accept::Measure::soak:
       return {};
     case accept::Measure::all_reduce:
     case accept::Measure::alone:
-      form = "all_reduce/tutti.auto/tcp/float/sum/P{}.processes/none/{}B/out/private/isolated";
+      collective = "all_reduce";
+      op = "sum";
       break;
   }
-  return fmt::format(fmt::runtime(form), ranks, bytes);
+  const char* const algorithm = system.backend == harness::kOwnBackend ? "auto" : "none";
+  return fmt::format("{}/{}.{}/{}/float/{}/P{}.processes/none/{}B{}/out/private/isolated", collective, system.backend,
+                     algorithm, system.transport, op, ranks, bytes, window);
 }
 
 accept::Outcome outcome_of(const harness::Row& row, const accept::Test& test) {
@@ -164,7 +170,7 @@ struct PlayingGroup {
   std::optional<GroupMessages> messages;
 };
 
-Result<harness::SessionSpec> spec_of(const Settings& settings, std::vector<NamedHost> hosts,
+Result<harness::SessionSpec> spec_of(const Settings& settings, const PlayedSystem& system, std::vector<NamedHost> hosts,
                                      const std::vector<accept::Test>& tests, std::chrono::nanoseconds timeout) {
   harness::SessionSpec spec = session_of(settings);
   const auto has = [&tests](accept::Measure measure) {
@@ -178,16 +184,17 @@ Result<harness::SessionSpec> spec_of(const Settings& settings, std::vector<Named
   spec.ranks = 0;
   for (const NamedHost& host : hosts) spec.ranks += host.slots;
   spec.conditions.topology.hosts = std::move(hosts);
+  if (system.backend != harness::kOwnBackend) spec.references = {system.backend};
   if (has(accept::Measure::soak)) {
     spec.task = harness::SoakTask{.operations = static_cast<std::int64_t>(tests.front().bytes)};
     spec.heap_bytes = harness::kSoakHeapBytes;
-    set_transport("tcp", spec);
+    set_transport(system.transport, spec);
     return spec;
   }
   harness::Topologies topologies(spec.conditions, transport_directories());
   std::vector<std::vector<harness::Case>> cells;
   for (const accept::Test& test : tests) {
-    TUTTI_ASSIGN_OR_RETURN(harness::Case one, harness::parse_case_id(case_text(test, spec.ranks)));
+    TUTTI_ASSIGN_OR_RETURN(harness::Case one, harness::parse_case_id(case_text(system, test, spec.ranks)));
     cells.push_back({std::move(one)});
   }
   TUTTI_ASSIGN_OR_RETURN(spec.cells, resolved(cells, topologies));
@@ -210,8 +217,8 @@ harness::CrewGroup crew_group_of(const harness::PlacedJob& job, const std::vecto
 
 }  // namespace
 
-Result<std::unique_ptr<HostsCrew>> HostsCrew::start(const Settings& places) {
-  std::unique_ptr<HostsCrew> crew(new HostsCrew(places));
+Result<std::unique_ptr<HostsCrew>> HostsCrew::start(const Settings& places, PlayedSystem system) {
+  std::unique_ptr<HostsCrew> crew(new HostsCrew(places, std::move(system)));
   harness::HostsRequest request{
       .hosts = {}, .agent = places.reach.agent, .interface = places.reach.interface, .build = build_text()};
   if (places.reach.joined != nullptr) request.joined = places.reach.joined->hosts;
@@ -235,6 +242,19 @@ std::chrono::milliseconds HostsCrew::deadline(const std::string& kind) const {
                                                std::max<std::chrono::milliseconds>(kLeastDeadline, most));
 }
 
+int HostsCrew::slots_for(accept::Measure measure) const {
+  switch (measure) {
+    case accept::Measure::alone:
+      return std::max(system_.ranks_per_node, kLeastRanksAlone);
+    case accept::Measure::all_reduce:
+    case accept::Measure::all_to_all:
+    case accept::Measure::soak:
+      return system_.ranks_per_node;
+    default:
+      return 1;
+  }
+}
+
 void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::vector<accept::Test>& tests,
                           bool is_back, std::vector<std::vector<accept::Outcome>>& outcomes) {
   const std::string kind = kind_of(groups, tests);
@@ -253,13 +273,13 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
       return one.ending == accept::Ending::hung || one.ending == accept::Ending::failed;
     });
     if (own.empty() || has_failed) continue;
-    const bool is_alone = own.front().measure == accept::Measure::alone;
+    const int slots = slots_for(own.front().measure);
     std::vector<NamedHost> hosts;
     for (const int node : groups[i]) {
-      hosts.push_back({.name = hosts_.at(static_cast<std::size_t>(node)).name, .slots = is_alone ? kRanksAlone : 1});
+      hosts.push_back({.name = hosts_.at(static_cast<std::size_t>(node)).name, .slots = slots});
     }
     if (is_back) std::ranges::reverse(hosts);
-    auto spec = spec_of(places_, std::move(hosts), own, most);
+    auto spec = spec_of(places_, system_, std::move(hosts), own, most);
     auto topology = spec.is_ok() ? topology_of(spec.value()) : Result<harness::Topology>(spec.status());
     if (!topology.is_ok()) {
       for (const std::size_t test : group.tests) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/accept/crew.h"
@@ -18,11 +19,18 @@
 
 namespace tutti::program {
 
+/// What plays on the hosts.
+struct PlayedSystem {
+  std::string backend = "tutti";  ///< or a reference whose ranks tutti starts
+  std::string transport = "tcp";  ///< of tutti: any that joins hosts
+  int ranks_per_node = 1;         ///< of groups and soaks; of a node alone two at least; of pairs and rings one
+};
+
 class HostsCrew final : public harness::accept::Crew {
  public:
-  /// Starts a process on each host of `places`. One that cannot be reached, or has another build, is absent. Errors:
-  /// those of this machine; aborted: it was interrupted.
-  [[nodiscard]] static Result<std::unique_ptr<HostsCrew>> start(const Settings& places);
+  /// Starts a process on each host of `places`, on which `system` plays. One that cannot be reached, or has another
+  /// build, is absent. Errors: those of this machine; aborted: it was interrupted.
+  [[nodiscard]] static Result<std::unique_ptr<HostsCrew>> start(const Settings& places, PlayedSystem system);
 
   [[nodiscard]] int nodes() const override { return static_cast<int>(hosts_.size()); }
   [[nodiscard]] std::string name_of(int node) const override { return hosts_.at(static_cast<std::size_t>(node)).name; }
@@ -33,14 +41,18 @@ class HostsCrew final : public harness::accept::Crew {
   void pause() override;
 
  private:
-  explicit HostsCrew(const Settings& places) : places_(places), hosts_(places.conditions.topology.hosts) {}
+  HostsCrew(const Settings& places, PlayedSystem system)
+      : places_(places), system_(std::move(system)), hosts_(places.conditions.topology.hosts) {}
   /// In which a job has to end that is of this kind.
   [[nodiscard]] std::chrono::milliseconds deadline(const std::string& kind) const;
+  /// Ranks of each host.
+  [[nodiscard]] int slots_for(harness::accept::Measure measure) const;
   /// Plays the tests there, or those of the way back, and sets their outcomes.
   void play_part(const std::vector<harness::accept::Group>& groups, const std::vector<harness::accept::Test>& tests,
                  bool is_back, std::vector<std::vector<harness::accept::Outcome>>& outcomes);
 
   Settings places_;
+  PlayedSystem system_;
   std::vector<NamedHost> hosts_;
   std::map<std::string, std::vector<double>> seconds_;  ///< by kind, that jobs took
   std::uint64_t plays_ = 0;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti doctor`: what this machine is, and what would spoil a measurement on it.
+#include "src/doctor.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
@@ -83,12 +85,7 @@ int answer() {
 }
 
 int doctor_of_hosts(const Settings& settings, bool as_json) {
-  harness::VisitRequest request{.hosts = {},
-                                .agent = settings.reach.agent,
-                                .interface = settings.reach.interface,
-                                .program = {harness::resolve_program("/proc/self/exe"), "doctor", kAnswer}};
-  for (const NamedHost& host : settings.conditions.topology.hosts) request.hosts.push_back(host.name);
-  const auto visits = harness::visit_hosts(request);
+  const auto visits = visit_hosts_of(settings);
   if (!visits.is_ok()) return complain(visits.status());
   const std::vector<harness::Symptom> findings = harness::findings_of(visits.value());
   harness::print("{}", as_json ? diagnosis_json(visits.value(), findings) : diagnosis_text(visits.value(), findings));
@@ -104,6 +101,15 @@ int choose_doctor(const SweepOptions& options, bool as_json) {
 }
 
 }  // namespace
+
+Result<std::vector<harness::Visit>> visit_hosts_of(const Settings& places) {
+  harness::VisitRequest request{.hosts = {},
+                                .agent = places.reach.agent,
+                                .interface = places.reach.interface,
+                                .program = {harness::resolve_program("/proc/self/exe"), "doctor", kAnswer}};
+  for (const NamedHost& host : places.conditions.topology.hosts) request.hosts.push_back(host.name);
+  return harness::visit_hosts(request);
+}
 
 void add_doctor(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("doctor", "what this machine is, and what would spoil a measurement");

@@ -276,6 +276,11 @@ std::string accept_json(const AcceptReport& report) {
     stages.push_back(std::move(one));
   }
   document["stages"] = std::move(stages);
+  Document inventory = Document::array();
+  for (const InventoryNote& note : report.inventory) {
+    inventory.push_back({{"severity", note.severity}, {"what", note.what}, {"why", note.why}, {"advice", note.advice}});
+  }
+  document["inventory"] = std::move(inventory);
   Document sizes = Document::array();
   for (const SizeFigures& figures : report.sizes) {
     Document one;

@@ -21,6 +21,12 @@ struct StageReport {
   double seconds = 0;
 };
 
+/// What the inventory noticed: a difference between hosts, or what would spoil a measurement on one of them.
+struct InventoryNote {
+  std::string severity;  ///< "blocks", "spoils" or "note"
+  std::string what, why, advice;
+};
+
 struct AcceptReport {
   std::vector<std::string> names;     ///< by node
   std::vector<int> leaves;            ///< by node
@@ -29,9 +35,10 @@ struct AcceptReport {
   Limits limits;
   Findings findings;  ///< of all stages
   std::vector<StageReport> stages;
-  std::vector<SizeFigures> sizes;   ///< of the stage groups
-  long long soaked_operations = 0;  ///< that were verified in the stage soak
-  std::string command;              ///< that repeats it
+  std::vector<InventoryNote> inventory;  ///< the most severe first
+  std::vector<SizeFigures> sizes;        ///< of the stage groups
+  long long soaked_operations = 0;       ///< that were verified in the stage soak
+  std::string command;                   ///< that repeats it
   std::string build;
   std::int64_t began_s = 0, ended_s = 0;  ///< seconds since 1970
   int valid_hours = 24;                   ///< after the end

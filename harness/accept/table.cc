@@ -224,6 +224,7 @@ std::string accept_table(const AcceptReport& report) {
     }
   }
   if (!report.are_leaves_known) text += "# Leaves are not known, so uplinks are UNTESTED: --leaves 16, or a file\n";
+  for (const InventoryNote& note : report.inventory) text += fmt::format("# inventory: {}\n", note.what);
   for (const StageReport& stage : report.stages) {
     if (!stage.left_out.empty()) text += fmt::format("# stage {} is left out: {}\n", stage.name, stage.left_out);
   }
