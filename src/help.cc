@@ -42,7 +42,7 @@ constexpr std::array kGroups{
         "--agent --interface --leaves --machine --init --bind --timeout "},
     GroupRow{
         "Output",
-        " --csv --json --lines --samples --html --png --svg --prometheus --format --junit --summary --exclude --nagios "
+        " --csv --json --lines --samples --html --png --svg --prometheus --format --junit --summary --exclude --nagios --path --links "
         "--require --quiet --over-ranks "},
     GroupRow{"Other options", ""},
 };

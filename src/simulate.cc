@@ -13,6 +13,7 @@
 #include "harness/cases/sweep.h"
 #include "harness/simulate/machine_file.h"
 #include "harness/simulate/predictor.h"
+#include "harness/simulate/routes.h"
 #include "harness/text/counted.h"
 #include "harness/text/output_file.h"
 #include "harness/text/read_file.h"
@@ -38,6 +39,8 @@ struct SimulateRequest {
   std::string root = "0";
   std::string machine;
   std::string csv;
+  bool shows_path = false;
+  bool shows_links = false;
 };
 
 struct Plan {
@@ -134,9 +137,14 @@ Result<Plan> plan_of(const SimulateRequest& request, const CLI::App& command) {
   return plan;
 }
 
-Forecast forecast_of(const Plan& plan, int ranks) {
+Problem problem_of(const Plan& plan, int ranks) {
   Problem problem{.collective = plan.collective, .ranks = ranks, .root = plan.root};
   if (has_window(plan.collective)) problem.pairing.window = kUsualWindow;
+  return problem;
+}
+
+Forecast forecast_of(const Plan& plan, int ranks) {
+  const Problem problem = problem_of(plan, ranks);
   Forecast forecast{.ranks = ranks};
   std::vector<Count> counts;
   for (const std::int64_t size : plan.sizes) harness::append_new(counts, count_for_bytes(problem, size, kElementBytes));
@@ -214,10 +222,134 @@ std::string csv_of(const std::vector<Forecast>& forecasts, const Plan& plan) {
   return text;
 }
 
+/// Which steps the path has to show where it is long: from both of its ends.
+constexpr std::size_t kMostShownSteps = 24;
+constexpr std::size_t kMostShownLoads = 16;
+
+/// From which node to which, and over which links.
+std::string way_text(int from, int to, const simulate::Routes& routes) {
+  const int sender = routes.node_at(from), receiver = routes.node_at(to);
+  if (sender == receiver) return fmt::format("within {}", simulate::node_text(receiver));
+  std::vector<int> links;
+  routes.find(from, to, links);
+  std::vector<std::string> names;
+  for (const int link : links) names.push_back(routes.name(link));
+  return fmt::format("{} to {}{}{}", simulate::node_text(sender), simulate::node_text(receiver),
+                     names.empty() ? "" : " over ", fmt::join(names, ", "));
+}
+
+std::string what_happens(const simulate::PathStep& step, const Schedule& schedule, double unit_bytes,
+                         const simulate::Routes& routes) {
+  const Step what = schedule.step(step.rank, step.step);
+  if (what.verb == Verb::signal) return "sets a flag";
+  const std::string way = step.from >= 0 ? way_text(step.from, step.rank, routes) : std::string();
+  if (what.verb == Verb::wait)
+    return step.from < 0 ? "finds all flags set" : fmt::format("waits for the flag of rank {}, {}", step.from, way);
+  std::vector<std::string> words;
+  const auto is_channel = [](const Operand& operand) { return operand.space == Space::channel; };
+  const bool receives = std::ranges::any_of(what.sources, is_channel);
+  if (step.from >= 0)
+    words.push_back(fmt::format("waits for the message of rank {}, {}", step.from, way));
+  else if (receives)
+    words.push_back("takes a message that is there");
+  int operands = 0;
+  for (const Operand& source : what.sources) operands += source.ranks.n;
+  if (operands > 1) words.push_back("reduces");
+  if (!std::ranges::all_of(what.destinations, is_channel)) words.push_back("stores");
+  for (const Operand& destination : what.destinations) {
+    if (is_channel(destination)) words.push_back(fmt::format("sends to rank {}", destination.ranks.first));
+  }
+  return fmt::format("{} ({:.0f} B)", fmt::join(words, ", "), static_cast<double>(step.units) * unit_bytes);
+}
+
+void print_path(const simulate::Prediction& prediction, const simulate::Predictor& predictor, double block_bytes,
+                const Plan& plan) {
+  const auto& path = prediction.path;
+  simulate::Parts all;
+  int crossings = 0;
+  for (const simulate::PathStep& step : path) {
+    all.processor += step.parts.processor;
+    all.memory += step.parts.memory;
+    all.latency += step.parts.latency;
+    all.wire += step.parts.wire;
+    all.interface += step.parts.interface;
+    all.links += step.parts.links;
+    crossings += step.from >= 0 ? 1 : 0;
+  }
+  harness::print("\n# critical path: {} us, {}, {} between ranks\n", us_text(prediction.ns / 1000),
+                 harness::counted(path.size(), "step"), harness::counted(crossings, "transfer"));
+  const double whole = std::max(prediction.ns, 1e-9);
+  for (const auto& [name, ns] : {std::pair("processors send and receive", all.processor),
+                                 {"reducing and copying", all.memory},
+                                 {"latency", all.latency},
+                                 {"bytes on the wire", all.wire},
+                                 {"waiting for an interface", all.interface},
+                                 {"waiting for a link", all.links}}) {
+    if (ns > 0) harness::print("#   {:<28} {:>10} us {:>4.0f} %\n", name, us_text(ns / 1000), 100 * ns / whole);
+  }
+  const double unit_bytes = block_bytes / std::max(1, predictor.schedule().shape.units_per_block);
+  const simulate::Routes routes(plan.machine, predictor.schedule().problem.ranks, 0);
+  harness::print("#{:>10} {:>10}  {:>7} {:>6}\n#{:>10} {:>10}\n", "from", "until", "rank", "step", "(us)", "(us)");
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path.size() > kMostShownSteps && i == kMostShownSteps / 2) {
+      const std::size_t left = path.size() - kMostShownSteps;
+      harness::print("            ... {} more\n", left);
+      i += left;
+    }
+    const simulate::PathStep& step = path[i];
+    harness::print(" {:>10} {:>10}  {:>7} {:>6}  {}\n", us_text(step.begin / 1000), us_text(step.end / 1000), step.rank,
+                   step.step, what_happens(step, predictor.schedule(), unit_bytes, routes));
+  }
+}
+
+void print_loads(const simulate::Prediction& prediction, const simulate::Predictor& predictor, int ranks) {
+  const auto& loads = prediction.loads;
+  harness::print("\n# busiest interfaces and links, {} in all{}\n", loads.size(),
+                 predictor.walked() < ranks ? fmt::format("; what is walked, in place of all, is {}",
+                                                          harness::counted(predictor.walked(), "rank"))
+                                            : "");
+  if (loads.empty()) return;
+  harness::print("#{:>10} {:>6}\n#{:>10} {:>6}\n", "busy", "share", "(us)", "(%)");
+  for (std::size_t i = 0; i < std::min(loads.size(), kMostShownLoads); ++i) {
+    harness::print(" {:>10} {:>6.1f}  {}\n", us_text(loads[i].busy / 1000), 100 * loads[i].busy / prediction.ns,
+                   loads[i].name);
+  }
+}
+
+/// `--path` and `--links` show one time.
+Status check_details(const SimulateRequest& request, const Plan& plan) {
+  for (const auto& [flag, is_given] : {std::pair("--path", request.shows_path), {"--links", request.shows_links}}) {
+    if (!is_given) continue;
+    if (request.csv == "-")
+      return error(Code::invalid_argument, "{}: has no meaning with --csv -; leave one out", flag);
+    for (const auto& [what, count] : {std::pair("--algorithms", plan.algorithms.size()),
+                                      {"--ranks", plan.ranks.size()},
+                                      {"--sizes", plan.sizes.size()}}) {
+      if (count != 1)
+        return error(Code::invalid_argument, "{}: shows one time, and {} names {}: name one", flag, what, count);
+    }
+  }
+  return {};
+}
+
+int show_details(const SimulateRequest& request, const Plan& plan) {
+  const Problem problem = problem_of(plan, plan.ranks.front());
+  const auto predictor = simulate::Predictor::make(*plan.algorithms.front(), problem, plan.machine);
+  if (!predictor.is_ok()) return complain(predictor.status());
+  const Count count = count_for_bytes(problem, plan.sizes.front(), kElementBytes);
+  const double block_bytes = static_cast<double>(count) * kElementBytes;
+  const auto details = predictor.value().details(block_bytes);
+  if (!details.is_ok()) return complain(details.status());
+  if (request.shows_path) print_path(details.value(), predictor.value(), block_bytes, plan);
+  if (request.shows_links) print_loads(details.value(), predictor.value(), problem.ranks);
+  return exit_ok;
+}
+
 int simulate_on(const SimulateRequest& request, const CLI::App& command) {
   const auto planned = plan_of(request, command);
   if (!planned.is_ok()) return complain(planned.status());
   const Plan& plan = planned.value();
+  if (const Status wrong = check_details(request, plan); !wrong.is_ok()) return complain(wrong);
   const bool is_csv_shown = request.csv == "-";
   harness::OutputFiles files;
   if (!is_csv_shown) {
@@ -237,6 +369,9 @@ int simulate_on(const SimulateRequest& request, const CLI::App& command) {
     return exit_ok;
   }
   harness::print("\n# *: the fastest of its row\n");
+  if (request.shows_path || request.shows_links) {
+    if (const int code = show_details(request, plan); code != exit_ok) return code;
+  }
   if (request.csv.empty()) return exit_ok;
   const Status written = files.replace(request.csv, csv_of(forecasts, plan));
   return written.is_ok() ? exit_ok : complain(written);
@@ -260,6 +395,8 @@ void add_simulate(CLI::App& program, Action& action) {
   add("--root", request->root, "RANK", "where the collective has one");
   add("--machine", request->machine, "FILE", "a machine in TOML; without it one called example, which is printed");
   add("--csv", request->csv, "FILE", "write a row for each time; - is stdout, without the table");
+  command->add_flag("--path", request->shows_path, "which steps decide a time: of one algorithm, ranks and size");
+  command->add_flag("--links", request->shows_links, "how busy interfaces and links are: of one time, as --path");
   command->callback(
       [&action, request, command] { action = [request, command] { return simulate_on(*request, *command); }; });
 }

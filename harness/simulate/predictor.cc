@@ -9,6 +9,9 @@ namespace tutti::harness::simulate {
 
 namespace {
 
+constexpr std::int64_t kFewSteps = 1'000'000;  ///< are all walked
+constexpr int kManyBlocks = 8;                 ///< of the ranks that are walked: a run of so many steps is cut
+
 /// The job fits the machine, and each slow part is one of the machine.
 Status check_nodes(int ranks, const Machine& machine) {
   const int used = (ranks + machine.ranks_per_node - 1) / machine.ranks_per_node;
@@ -41,19 +44,39 @@ Result<Predictor> Predictor::make(const Algorithm& algorithm, Problem problem, c
   }
   TUTTI_RETURN_IF_ERROR(check_nodes(problem.ranks, machine));
   Schedule schedule = schedule_of(algorithm, problem);
-  const int period = period_of(schedule, machine);
+  const Symmetry symmetry = symmetry_of(schedule, machine);
+  const int walked = symmetry.period > 0 ? symmetry.period : problem.ranks;
   std::int64_t steps = 0;
-  for (int rank = 0; rank < (period > 0 ? period : problem.ranks); ++rank) steps += schedule.step_count(rank);
+  for (int rank = 0; rank < walked; ++rank) steps += schedule.step_count(rank);
+  std::vector<StepRun> runs;
+  if (symmetry.alike > 0 && steps > kFewSteps) runs = runs_of(schedule, symmetry.alike, kManyBlocks * walked);
+  for (const StepRun& run : runs) steps -= static_cast<std::int64_t>(walked) * (run.length - kManyBlocks * walked);
   if (steps > most_steps) {
     return error(Code::unavailable, "its ranks do {:.2g} steps in all, and at most {:.2g} are walked",
                  static_cast<double>(steps), static_cast<double>(most_steps));
   }
-  return Predictor(std::move(schedule), machine, period);
+  return Predictor(std::move(schedule), machine, symmetry.period, std::move(runs));
 }
 
 Result<Prediction> Predictor::at(double block_bytes) const {
+  const WalkOptions options{.order = machine_.shares() ? Order::time : Order::programs, .period = period_};
+  if (runs_.empty()) return walk(schedule_, block_bytes, machine_, options);
+  return walk_runs(schedule_, runs_, block_bytes, machine_, options);
+}
+
+Result<Prediction> Predictor::details(double block_bytes) const {
+  constexpr std::int64_t kMostKept = 4'000'000;
+  std::int64_t steps = 0;
+  for (int rank = 0; rank < walked(); ++rank) steps += schedule_.step_count(rank);
+  if (steps > kMostKept) {
+    return error(Code::unavailable, "its path is one of {:.2g} steps, and at most {:.2g} are kept",
+                 static_cast<double>(steps), static_cast<double>(kMostKept));
+  }
   return walk(schedule_, block_bytes, machine_,
-              {.order = machine_.shares() ? Order::time : Order::programs, .period = period_});
+              {.order = machine_.shares() ? Order::time : Order::programs,
+               .period = period_,
+               .keeps_path = true,
+               .keeps_loads = true});
 }
 
 int nearest_ranks(int ranks, const Machine& machine) {

@@ -8,8 +8,12 @@
 
 namespace tutti::harness::simulate {
 
-/// How many ranks to walk (WalkOptions::period); 0: all of them. All steps of some ranks are compared with those of the
-/// first ones, and four steps of every rank.
-[[nodiscard]] int period_of(const Schedule& schedule, const Machine& machine);
+struct Symmetry {
+  int period = 0;  ///< ranks to walk (WalkOptions::period); 0: all of them
+  int alike = 0;   ///< rank r + alike has the steps of rank r, with peers that lie `alike` further on; 0: unknown
+};
+
+/// All steps of some ranks are compared with those of the first ones, and four steps of every rank.
+[[nodiscard]] Symmetry symmetry_of(const Schedule& schedule, const Machine& machine);
 
 }  // namespace tutti::harness::simulate

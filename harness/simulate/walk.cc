@@ -46,6 +46,24 @@ struct Flag {
   RankSet to;
   int phase = 0;
   double set = 0;
+  int step = 0;  ///< that set it
+};
+
+/// What a message's last byte waited for, and which step sent it.
+struct Origin {
+  int step = 0;
+  double sent = 0;
+  double latency = 0, wire = 0, links = 0;
+};
+
+/// A step that is done, as it is kept for the critical path.
+struct Traced {
+  int from = kNoRank;  ///< whose message or flag it waited for last
+  Origin origin;       ///< of that
+  double arrived = 0;  ///< when that was there
+  double end = 0;
+  double memory = 0, interface = 0;
+  std::int64_t units = 0;
 };
 
 struct Interface {
@@ -61,7 +79,8 @@ struct Link {
 
 struct RankState {
   double clock = 0;
-  int next = 0;  ///< step
+  double ended = 0;  ///< its last step
+  int next = 0;      ///< step
   int steps = 0;
   int seen = 0;  ///< flags of a WAIT
   std::vector<Flag> flags;
@@ -78,10 +97,16 @@ class Walker {
         ranks_(schedule.problem.ranks),
         period_(options.period > 0 ? options.period : ranks_),
         is_by_time_(options.order == Order::time),
+        keeps_path_(options.keeps_path),
+        keeps_loads_(options.keeps_loads),
         routes_(machine, ranks_, options.period),
         interfaces_(static_cast<std::size_t>(routes_.interfaces())),
         links_(static_cast<std::size_t>(routes_.links())),
         states_(static_cast<std::size_t>(period_)) {
+    if (keeps_path_) {
+      now_.resize(states_.size());
+      traced_.resize(states_.size());
+    }
     TUTTI_ASSERT(ranks_ % period_ == 0, "{} ranks in blocks of {}", ranks_, period_);
   }
 
@@ -105,6 +130,8 @@ class Walker {
       prediction_.finish.push_back(one.clock);
       prediction_.ns = std::max(prediction_.ns, one.clock);
     }
+    if (keeps_path_) find_path();
+    if (keeps_loads_) add_loads();
     return std::move(prediction_);
   }
 
@@ -139,6 +166,12 @@ class Walker {
                            : step.verb == Verb::wait ? wait(rank, step)
                                                      : move(rank, step);
       if (!is_done) return;
+      if (keeps_path_) {
+        Traced& now = now_[static_cast<std::size_t>(rank)];
+        now.end = me.clock;
+        traced_[static_cast<std::size_t>(rank)].push_back(std::exchange(now, Traced{}));
+      }
+      me.ended = me.clock;
       ++me.next;
       ++prediction_.steps;
       if (!is_by_time_) continue;
@@ -190,8 +223,8 @@ class Walker {
   /// A flag to another node is a message without bytes; one within the node is a store.
   bool signal(int rank, const Step& step) {
     RankState& me = state(rank);
-    me.flags.push_back({step.ranks, step.phase, me.clock});
-    if (has_far(rank, step.ranks)) me.clock += step.ranks.n * costs_of(0).far.send;
+    me.flags.push_back({step.ranks, step.phase, me.clock, me.next});
+    if (has_far(rank, step.ranks)) me.clock += step.ranks.n * costs_of(0).far.send * routes_.processor_factor(rank);
     for (const int other : me.waiting) wake(other, me.clock);
     me.waiting.clear();
     return true;
@@ -230,12 +263,14 @@ class Walker {
         other.waiting.push_back(rank);
         return false;
       }
-      if (machine_.is_near(rank, peer)) {
-        me.clock = std::max(me.clock, flag->set + model_.flag);
-      } else {
-        const Costs::OfLink& far = costs_of(0).far;
-        me.clock = std::max(me.clock, flag->set + (place + 1) * far.send + model_.far.latency) + far.receive;
-      }
+      const bool is_near = machine_.is_near(rank, peer);
+      const Costs::OfLink& far = costs_of(0).far;
+      const double sent = is_near ? flag->set : flag->set + (place + 1) * far.send * routes_.processor_factor(setter);
+      const double latency = is_near ? model_.flag : model_.far.latency;
+      if (keeps_path_ && sent + latency > me.clock)
+        wait_for(rank, peer, {.step = flag->step, .sent = sent, .latency = latency}, sent + latency);
+      me.clock = std::max(me.clock, sent + latency);
+      if (!is_near) me.clock += far.receive * routes_.processor_factor(rank);
     }
     me.seen = 0;
     return true;
@@ -246,6 +281,7 @@ class Walker {
   bool move(int rank, const Step& step) {
     RankState& me = state(rank);
     double start = me.clock;
+    int last = kNoRank;
     for (const Operand& source : step.sources) {
       if (source.space != Space::channel) continue;
       Channel& channel = channels_[key_of(source.ranks.first, rank)];
@@ -253,14 +289,24 @@ class Walker {
         channel.waiting = rank;
         return false;
       }
-      start = std::max(start, messages_[static_cast<std::size_t>(channel.first)].arrives);
+      const double arrives = messages_[static_cast<std::size_t>(channel.first)].arrives;
+      start = std::max(start, arrives);
+      if (keeps_path_ && arrives > me.ended && arrives >= start) last = source.ranks.first;
     }
     if (is_by_time_ && start > me.clock) {
       wake(rank, start);
       return false;
     }
     me.clock = start;
-    const Costs& costs = costs_of(length_of(step));
+    const std::int64_t units = length_of(step);
+    const Costs& costs = costs_of(units);
+    if (keeps_path_) {
+      now_[static_cast<std::size_t>(rank)].units = units;
+      if (last != kNoRank) {
+        const int first = channels_[key_of(last, rank)].first;
+        wait_for(rank, last, origins_[static_cast<std::size_t>(first)], start);
+      }
+    }
     int operands = 0, remote = 0, stores = 0;
     for (const Operand& source : step.sources) {
       operands += source.ranks.n;
@@ -274,8 +320,10 @@ class Walker {
       stores += destination.ranks.n;
       others_in(rank, destination);
     }
-    me.clock += (costs.reduce * std::max(0, operands - 1) + costs.copy * stores + costs.read * remote) *
-                routes_.processor_factor(rank);
+    const double memory = (costs.reduce * std::max(0, operands - 1) + costs.copy * stores + costs.read * remote) *
+                          routes_.processor_factor(rank);
+    me.clock += memory;
+    if (keeps_path_) now_[static_cast<std::size_t>(rank)].memory = memory;
     for (const Operand& destination : step.destinations) {
       if (destination.space == Space::channel) send(rank, destination.ranks.first, costs);
     }
@@ -310,26 +358,33 @@ class Walker {
     const double begin = std::max(message.arrives - wire, interface.receives_from);
     interface.receives_from = begin + model_.far.gap + wire;
     interface.receives += model_.far.gap + wire;
+    if (keeps_path_) note_interface(rank, begin + wire - me.clock);
     me.clock = std::max(me.clock, begin + wire) + costs.far.receive * routes_.processor_factor(rank);
   }
 
   void send(int rank, int to, const Costs& costs) {
     RankState& me = state(rank);
     double arrives = 0;
+    Origin origin{.step = me.next};
     if (machine_.is_near(rank, to)) {
       me.clock += costs.near.send * routes_.processor_factor(rank);
       arrives = me.clock + model_.near.latency + costs.near.wire;
+      origin.latency = model_.near.latency;
+      origin.wire = costs.near.wire;
     } else {
       Interface& interface = interface_of(rank);
       const double wire = costs.far.wire * routes_.out_factor(rank) * routes_.pair_factor(rank, to);
       const double begin = std::max(me.clock, interface.sends_from);
+      if (keeps_path_) note_interface(rank, begin - me.clock);
       me.clock = begin + costs.far.send * routes_.processor_factor(rank);
       interface.sends_from = begin + model_.far.gap + wire;
       interface.sends += model_.far.gap + wire;
-      arrives = across(rank, to, me.clock + costs.handshake, costs.far.wire, wire);
+      origin.latency = costs.handshake;
+      arrives = across(rank, to, me.clock + costs.handshake, costs.far.wire, wire, origin);
     }
     ++prediction_.messages;
-    const int sent = new_message(arrives);
+    origin.sent = me.clock;
+    const int sent = new_message(arrives, origin);
     Channel& channel = channels_[key_of(rank, to)];
     if (channel.first == kNoMessage)
       channel.first = sent;
@@ -343,30 +398,104 @@ class Walker {
 
   /// When the last byte arrives of a message whose first one leaves at `head`. It goes on through a link as soon as its
   /// head is there and the messages before it are through.
-  double across(int from, int to, double head, double wire, double slowest) {
+  double across(int from, int to, double head, double wire, double slowest, Origin& origin) {
     const int hops = routes_.find(from, to, route_);
     for (const int index : route_) {
       Link& link = links_[static_cast<std::size_t>(index)];
       const double busy = wire * routes_.share(index);
+      origin.links += std::max(0.0, link.free_from - head);
       head = std::max(head, link.free_from);
       link.free_from = head + busy;
       link.busy += busy;
       slowest = std::max(slowest, busy);
     }
-    return head + model_.far.latency + hops * machine_.network.hop + slowest;
+    const double latency = model_.far.latency + hops * machine_.network.hop;
+    origin.latency += latency;
+    origin.wire = slowest;
+    return head + latency + slowest;
   }
 
   Interface& interface_of(int rank) { return interfaces_[static_cast<std::size_t>(routes_.interface_of(rank))]; }
 
-  int new_message(double arrives) {
+  int new_message(double arrives, const Origin& origin) {
+    int index = static_cast<int>(messages_.size());
     if (free_.empty()) {
-      messages_.push_back({.arrives = arrives});
-      return static_cast<int>(messages_.size()) - 1;
+      messages_.emplace_back();
+      if (keeps_path_) origins_.emplace_back();
+    } else {
+      index = free_.back();
+      free_.pop_back();
     }
-    const int index = free_.back();
-    free_.pop_back();
     messages_[static_cast<std::size_t>(index)] = {.arrives = arrives};
+    if (keeps_path_) origins_[static_cast<std::size_t>(index)] = origin;
     return index;
+  }
+
+  // What is kept
+
+  void wait_for(int rank, int from, const Origin& origin, double arrived) {
+    Traced& now = now_[static_cast<std::size_t>(rank)];
+    now.from = from;
+    now.origin = origin;
+    now.arrived = arrived;
+  }
+
+  void note_interface(int rank, double waited) {
+    now_[static_cast<std::size_t>(rank)].interface += std::max(0.0, waited);
+  }
+
+  /// From the last rank's last step back, each time to what was waited for.
+  void find_path() {
+    const auto latest = std::ranges::max_element(prediction_.finish);
+    int walked = static_cast<int>(latest - prediction_.finish.begin());
+    int further = 0;  ///< how far the path's rank lies from the one that was walked for it
+    int index = state(walked).steps - 1;
+    double end = *latest;
+    while (index >= 0) {
+      const auto& steps = traced_[static_cast<std::size_t>(walked)];
+      const Traced& step = steps[static_cast<std::size_t>(index)];
+      const bool has_waited = step.from != kNoRank;
+      const double before = index > 0 ? steps[static_cast<std::size_t>(index) - 1].end : 0;
+      PathStep on_path{.rank = (walked + further) % ranks_,
+                       .step = index,
+                       .from = has_waited ? (step.from + further) % ranks_ : kNoRank,
+                       .begin = has_waited ? step.origin.sent : before,
+                       .end = end,
+                       .units = step.units};
+      const double inside = end - (has_waited ? step.arrived : before);
+      Parts& parts = on_path.parts;
+      parts.memory = std::min(inside, step.memory);
+      parts.interface = std::min(inside - parts.memory, step.interface);
+      parts.processor = inside - parts.memory - parts.interface;
+      if (has_waited) {
+        parts.latency = step.origin.latency;
+        parts.wire = step.origin.wire;
+        parts.links = step.origin.links;
+      }
+      prediction_.path.push_back(on_path);
+      end = on_path.begin;
+      if (has_waited) {
+        const int sender = stand_in(step.from);
+        further = (further + step.from - sender + ranks_) % ranks_;
+        walked = sender;
+        index = step.origin.step;
+      } else {
+        --index;
+      }
+    }
+    std::ranges::reverse(prediction_.path);
+  }
+
+  void add_loads() {
+    for (std::size_t i = 0; i < interfaces_.size(); ++i) {
+      const std::string name = routes_.interface_name(static_cast<int>(i));
+      if (interfaces_[i].sends > 0) prediction_.loads.push_back({name + ", out", interfaces_[i].sends});
+      if (interfaces_[i].receives > 0) prediction_.loads.push_back({name + ", in", interfaces_[i].receives});
+    }
+    for (std::size_t i = 0; i < links_.size(); ++i) {
+      if (links_[i].busy > 0) prediction_.loads.push_back({routes_.name(static_cast<int>(i)), links_[i].busy});
+    }
+    std::ranges::stable_sort(prediction_.loads, std::ranges::greater{}, &Load::busy);
   }
 
   const Schedule& schedule_;
@@ -376,6 +505,7 @@ class Walker {
   int ranks_;
   int period_;  ///< ranks that are walked
   bool is_by_time_;
+  bool keeps_path_, keeps_loads_;
   Routes routes_;
   std::vector<Interface> interfaces_;
   std::vector<Link> links_;
@@ -384,7 +514,10 @@ class Walker {
   std::array<Costs, 64> costs_;
   Channels<Channel> channels_;
   std::vector<Message> messages_;
-  std::vector<int> free_;     ///< of messages_
+  std::vector<Origin> origins_;  ///< of messages_, for the path
+  std::vector<int> free_;        ///< of messages_
+  std::vector<Traced> now_;      ///< [rank]: the step that is walked
+  std::vector<std::vector<Traced>> traced_;
   std::vector<int> in_turn_;  ///< the last one goes on first: what it needs was used just now
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> by_time_;
   Status failure_;

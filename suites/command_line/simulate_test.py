@@ -93,6 +93,40 @@ class Simulate(unittest.TestCase):
               for row in self.rows(*asked, self.on_file(LOGGP + text))]
         self.assertEqual(us, sorted(set(us)), "each is slower than the one before")
 
+    def test_the_critical_path_of_a_ring(self):
+        page = self.simulate("all_reduce", "--algorithms", "ring", "--ranks", "4", "--sizes", "64K", "--machine",
+                             self.on_file(LOGGP), "--path", "--links")
+        self.assertIn("# critical path: 21.89 us, 7 steps, 6 transfers between ranks\n", page)
+        shares = dict(re.findall(r"(?m)^#   (\S.*?) {2,}(\S+) us", page))
+        self.assertEqual(shares, {"processors send and receive": "3.600", "reducing and copying": "2.458", "latency": "6.000",
+                                  "bytes on the wire": "9.830"})
+        self.assertRegex(page, r"(?m)^ +0\.000 +0\.300 +\d +0  sends to rank \d \(16384 B\)$")
+        self.assertRegex(page, r"waits for the message of rank \d, node\d to node\d, reduces, sends to rank \d \(16384 B\)")
+        self.assertRegex(page, r"(?m)^# busiest interfaces and links, 2 in all; what is walked, in place of all, is 1 rank$")
+
+    def test_a_long_path_is_shown_from_both_ends(self):
+        page = self.simulate("all_reduce", "--algorithms", "ring", "--ranks", "64", "--sizes", "64K", "--path")
+        self.assertRegex(page, r"(?m)^ +\.\.\. 103 more$")
+
+    def test_a_flag_on_the_path(self):
+        page = self.simulate("barrier", "--algorithms", "dissemination", "--ranks", "16", "--path")
+        self.assertRegex(page, r"waits for the flag of rank \d+, node\d to node\d\n")
+
+    def test_links_of_a_tapered_tree(self):
+        tree = '[network]\nshape = "fat-tree"\nleaf = 4\ntaper = 4\n'
+        page = self.simulate("all_reduce", "--algorithms", "recursive_doubling", "--ranks", "16", "--sizes", "1M", "--machine",
+                             self.on_file(LOGGP + tree), "--path", "--links")
+        self.assertIn("waiting for a link", page)
+        self.assertIn("over uplink of leaf", page)
+        self.assertRegex(page, r"(?m)^ +\S+ +\S+  uplink of leaf A$")
+
+    def test_path_and_links_are_of_one_time(self):
+        for words, said in [(["--path"], "--algorithms names 7"), (["--links", "--algorithms", "ring"], "--ranks names 2"),
+                            (["--path", "--algorithms", "ring", "--ranks", "8"], "--sizes names 8")]:
+            result = support.run("simulate", "all_reduce", *words)
+            self.assertEqual((result.code, result.out), (2, ""), result)
+            self.assertIn(said, result.err)
+
     def test_rows_in_a_file(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "rows.csv")

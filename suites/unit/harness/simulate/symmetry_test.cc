@@ -21,7 +21,7 @@ Machine nodes_of(int ranks) {
 int period(Collective collective, std::string_view name, int ranks, const Machine& machine) {
   Problem problem{.collective = collective, .ranks = ranks};
   if (ranks > machine.ranks_per_node) problem.ranks_per_host = machine.ranks_per_node;
-  return period_of(schedule_of(*find_algorithm(collective, name).value(), problem), machine);
+  return symmetry_of(schedule_of(*find_algorithm(collective, name).value(), problem), machine).period;
 }
 
 TEST(Period, IsARanksOrANodes) {
@@ -49,7 +49,7 @@ TEST(Period, OfEveryAlgorithmGivesTheTimesOfAllRanks) {
         if (ranks > node && ranks % node != 0) continue;
         if (ranks > node) problem.ranks_per_host = node;
         const Schedule schedule = schedule_of(*algorithm, problem);
-        const int period = period_of(schedule, machine);
+        const int period = symmetry_of(schedule, machine).period;
         if (period == 0) continue;
         const auto all = walk(schedule, 10'000, machine);
         const auto some = walk(schedule, 10'000, machine, {.period = period});
