@@ -18,7 +18,19 @@ Result<DigitSets> images_of(const SessionSpec& spec, const TrainTask& task) {
   return DigitSets{.learned = draw_digits(spec.seed, most), .held_out = draw_digits(~spec.seed, kHeldOut)};
 }
 
-Result<TrainSpec> train_spec(const SessionSpec& spec, const TrainTask& task, int cores) {
+/// Why `name` cannot add up gradients where these ranks are. Empty: it can.
+std::string refusal_of(std::string_view name, const SessionSpec& spec, const TrainTask& task,
+                       const Topology& topology) {
+  Case one;
+  one.collective = Collective::all_reduce;
+  one.algorithm = name;
+  one.ranks = spec.ranks;
+  one.count = task.bucket_bytes / static_cast<std::int64_t>(sizeof(float));
+  one.bytes = task.bucket_bytes;
+  return std::string(stays_on_hosts(one, topology).message());
+}
+
+Result<TrainSpec> train_spec(const SessionSpec& spec, const TrainTask& task, const Topology& topology, int cores) {
   const bool is_own = spec.references.empty();
   TrainSpec train{.backend = is_own ? std::string(kOwnBackend) : spec.references.front(),
                   .buffers = task.has_shared_buffers ? Buffers::shared : Buffers::private_,
@@ -29,8 +41,15 @@ Result<TrainSpec> train_spec(const SessionSpec& spec, const TrainTask& task, int
                   .momentum = static_cast<float>(task.momentum_millionths) * kMillionth,
                   .seed = spec.seed,
                   .cores = cores,
+                  .spans_hosts = topology.spans_hosts(),
+                  .ranks_per_host = topology.spans_hosts() ? topology.hosts.ranks_per_host() : 0,
+                  .refusals = {},
                   .is_traced = task.is_traced};
   if (is_own) train.algorithms = task.algorithms;
+  for (const std::string& name : train.algorithms) {
+    std::string why = name == kAuto ? std::string() : refusal_of(name, spec, task, topology);
+    if (!why.empty()) train.refusals[name] = std::move(why);
+  }
   for (const std::string& name : task.gradients) {
     TUTTI_ASSIGN_OR_RETURN(const auto ways, parse_ways(name));
     train.ways.insert(train.ways.end(), ways.begin(), ways.end());
@@ -48,7 +67,7 @@ Status train(const SessionSpec& spec, const TrainTask& task, const SessionWalk::
                  "or threads");
   }
   TUTTI_ASSIGN_OR_RETURN(const DigitSets sets, images_of(spec, task));
-  TUTTI_ASSIGN_OR_RETURN(const TrainSpec train, train_spec(spec, task, place.cores));
+  TUTTI_ASSIGN_OR_RETURN(const TrainSpec train, train_spec(spec, task, place.topology, place.cores));
   TUTTI_ASSIGN_OR_RETURN(OwnRanks own, open_own_ranks(spec, place.topology, runner, place.domain,
                                                       communicator_options(spec, runner, place.cores), {}));
   TuttiGroup own_world(std::move(own.communicators.front()), std::make_shared<Schedules>());

@@ -69,11 +69,12 @@ Result<std::vector<const Algorithm*>> algorithms_for(const Run& run, const std::
                                                      const TrainSpec& spec, int ranks) {
   std::vector<const Algorithm*> algorithms(pieces.size());
   if (run.algorithm == "-") return algorithms;
-  const Problem problem{.collective = Collective::all_reduce, .ranks = ranks};
+  const Problem problem{.collective = Collective::all_reduce, .ranks = ranks, .ranks_per_host = spec.ranks_per_host};
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const auto bytes = static_cast<std::int64_t>(pieces[i].count * sizeof(float));
     if (run.algorithm == kAuto) {
-      algorithms[i] = &choose_algorithm(problem, spec.buffers, spec.cores, bytes);
+      algorithms[i] = spec.spans_hosts ? &choose_across_hosts(problem, bytes)
+                                       : &choose_algorithm(problem, spec.buffers, spec.cores, bytes);
       continue;
     }
     TUTTI_ASSIGN_OR_RETURN(algorithms[i], find_algorithm(Collective::all_reduce, run.algorithm));
@@ -369,6 +370,8 @@ Status Trainee::tell_trace() {
 
 Status Trainee::run() {
   Status refusal = averager_->supports();
+  const auto refused = spec_.refusals.find(row_.algorithm);
+  if (refusal.is_ok() && refused != spec_.refusals.end()) refusal = error(Code::unavailable, "{}", refused->second);
   TUTTI_ASSIGN_OR_RETURN(const Reason reason, place_.runner.first_reason(refusal));
   if (reason.is_any()) {
     row_.skipped = reason.text();

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -36,6 +37,9 @@ struct TrainSpec {
   float momentum = 0.9F;
   std::uint64_t seed = 1;
   int cores = 1;  ///< as for choose_algorithm
+  bool spans_hosts = false;
+  int ranks_per_host = 0;                       ///< see Problem
+  std::map<std::string, std::string> refusals;  ///< why an algorithm cannot run where these ranks are
   bool is_traced = false;
 };
 

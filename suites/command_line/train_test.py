@@ -50,6 +50,14 @@ class Trained(unittest.TestCase):
         self.assertEqual(self.page.count("<path fill=\"none\""), 4)
         self.assertEqual([len(row["losses"]) for row in self.json["rows"]], [32] * 4)
 
+    def test_ranks_on_several_hosts_are_judged_by_the_algorithm_that_runs_there(self):
+        rows, out = self.rows("--ranks", 3, "--transports", "tcp", *SHORT, "--algorithms", "auto,two_shot", "--gradients", "buckets")
+        chosen, refused = rows
+        self.assertEqual((chosen["verdict"], chosen["wrong"]), ("ok", "0"))
+        self.assertNotIn("shot", chosen["algorithm"], "it reads the memory of other ranks")
+        self.assertEqual(refused["verdict"], "skipped")
+        self.assertIn("which touches memory of other hosts", out)
+
     def test_other_orders_are_within_the_bound_and_ranks_may_be_threads(self):
         rows, _ = self.rows("--ranks", 4, "--ranks-as", "threads", *SHORT, "--algorithms",
                             "one_shot,two_shot,ring,recursive_doubling", "--gradients", "buckets,ring")
