@@ -242,6 +242,7 @@ std::string forecast_text(int nodes, const accept::AcceptPlan& plan, double seco
   add("shifts", rounds.shifts);
   add("rings", rounds.rings);
   add("groups", rounds.groups);
+  if (nodes >= 2 && std::ranges::find(plan.stages, "job") != plan.stages.end()) words.emplace_back("job");
   const bool has_soak = nodes >= 2 && std::ranges::find(plan.stages, "soak") != plan.stages.end();
   if (has_soak) words.push_back(fmt::format("soak {}", time_text(plan.soak_seconds)));
   if (words.empty()) words.emplace_back("nothing to play");

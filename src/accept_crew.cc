@@ -17,6 +17,7 @@
 #include "harness/record/samples.h"
 #include "harness/soak/soak.h"
 #include "harness/statistics/statistics.h"
+#include "harness/train/train.h"
 #include "src/jobs.h"
 #include "src/request.h"
 #include "src/session_messages.h"
@@ -36,7 +37,7 @@ constexpr auto kLeastDeadline = 5s;
 constexpr double kDeadlineTimes = 5;  // the median of the jobs before
 constexpr auto kPause = 10s;
 
-/// The cell of a test on `ranks` ranks; `auto` chooses the algorithm. A soak has none.
+/// The cell of a test on `ranks` ranks; `auto` chooses the algorithm. Soaks and trainings have none.
 std::string case_text(const PlayedSystem& system, const accept::Test& test, int ranks) {
   const char* collective = "";
   const char* op = "none";
@@ -59,6 +60,7 @@ std::string case_text(const PlayedSystem& system, const accept::Test& test, int 
       bytes *= static_cast<std::size_t>(ranks);  // a buffer has a message for each rank
       break;
     case accept::Measure::soak:
+    case accept::Measure::training:
       return {};
     case accept::Measure::all_reduce:
     case accept::Measure::alone:
@@ -91,6 +93,16 @@ accept::Outcome outcome_of(const Result<harness::SoakResult>& soak, double secon
   const auto verified = static_cast<double>(result.verified + result.barriers);
   if (verified == 0) return {.ending = accept::Ending::failed, .detail = "nothing was verified"};
   return {.log_speed = std::log(verified / seconds)};
+}
+
+accept::Outcome outcome_of(const Result<harness::TrainRow>& trained) {
+  if (!trained.is_ok()) return {.ending = accept::Ending::failed, .detail = std::string(trained.status().message())};
+  const harness::TrainRow& row = trained.value();
+  if (!row.skipped.empty()) return {.ending = accept::Ending::failed, .detail = row.skipped};
+  if (row.wrong > 0) return {.ending = accept::Ending::wrong, .detail = row.reason};
+  if (row.step_us <= 0) return {.ending = accept::Ending::failed, .detail = "no step was timed"};
+  constexpr double kPerSecond = 1e6;
+  return {.log_speed = std::log(kPerSecond / row.step_us)};
 }
 
 /// What takes alike long: short tests of few nodes together, each collective of a size by itself.
@@ -130,12 +142,16 @@ accept::Ending ending_of(const harness::Outcome& outcome) {
 class GroupMessages final : public SessionMessages {
  public:
   explicit GroupMessages(const harness::SessionSpec& spec)
-      : SessionMessages(spec, {{"cell", [this](std::string_view text) { take(text); }},
-                               {"samples", [this](std::string_view text) { take_samples(text); }},
-                               {"soaked", [](std::string_view /*text*/) {}},
-                               {"soak", [this](std::string_view text) { soak = harness::soak_from_json(text); }}}) {}
+      : SessionMessages(spec,
+                        {{"cell", [this](std::string_view text) { take(text); }},
+                         {"samples", [this](std::string_view text) { take_samples(text); }},
+                         {"soaked", [](std::string_view /*text*/) {}},
+                         {"training", [](std::string_view /*text*/) {}},
+                         {"trained", [this](std::string_view text) { trained = harness::train_row_from_json(text); }},
+                         {"soak", [this](std::string_view text) { soak = harness::soak_from_json(text); }}}) {}
   std::vector<harness::Row> rows;
   std::optional<Result<harness::SoakResult>> soak;
+  std::optional<Result<harness::TrainRow>> trained;
   /// By cell, what each rank's samples took, in us: of sessions that tell samples.
   std::map<std::string, std::vector<double>> rank_us;
 
@@ -188,6 +204,17 @@ Result<harness::SessionSpec> spec_of(const Settings& settings, const PlayedSyste
   if (has(accept::Measure::soak)) {
     spec.task = harness::SoakTask{.operations = static_cast<std::int64_t>(tests.front().bytes)};
     spec.heap_bytes = harness::kSoakHeapBytes;
+    set_transport(system.transport, spec);
+    return spec;
+  }
+  if (has(accept::Measure::training)) {
+    const auto images = static_cast<int>(tests.front().bytes);
+    constexpr int kSteps = 16;
+    spec.task = harness::TrainTask{.gradients = {"buckets"},
+                                   .algorithms = {std::string(harness::kAuto)},
+                                   .images = spec.ranks * images,
+                                   .batch = spec.ranks * images / kSteps,
+                                   .epochs = 1};
     set_transport(system.transport, spec);
     return spec;
   }
@@ -249,6 +276,7 @@ int HostsCrew::slots_for(accept::Measure measure) const {
     case accept::Measure::all_reduce:
     case accept::Measure::all_to_all:
     case accept::Measure::soak:
+    case accept::Measure::training:
       return system_.ranks_per_node;
     default:
       return 1;
@@ -313,6 +341,8 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
         outcome = outcome_of(rows[j], tests[group->tests[j]]);
         const auto times = group->messages->rank_us.find(rows[j].case_id);
         if (times != group->messages->rank_us.end()) add_members(outcome, times->second, rows[j].bytes);
+      } else if (ended[i].ok && group->messages->trained) {
+        outcome = outcome_of(*group->messages->trained);
       } else if (ended[i].ok && group->messages->soak) {
         outcome = outcome_of(*group->messages->soak, seconds);
       } else if (ended[i].ok) {

@@ -74,6 +74,12 @@ class Acceptance {
       groups.add_to(report_.findings);
       report_.soaked_operations = groups.soaked_operations();
     });
+    play("job", nodes(Passed::all_but_failed), 2, [&](const std::vector<int>& nodes) {
+      GroupsStage groups(crew_, pairs_, nodes, observer_);
+      groups.train();
+      groups.add_to(report_.findings);
+      report_.steps_per_second = groups.steps_per_second();
+    });
     if (alone) {
       timed("alone", [&] { alone->visit(); });
       alone->add_to(report_.findings);
@@ -138,7 +144,8 @@ class Acceptance {
 }  // namespace
 
 const std::vector<std::string>& all_stages() {
-  static const std::vector<std::string> stages{"inventory", "alone", "pairs", "shifts", "rings", "groups", "soak"};
+  static const std::vector<std::string> stages{"inventory", "alone",  "pairs", "shifts",
+                                               "rings",     "groups", "soak",  "job"};
   return stages;
 }
 

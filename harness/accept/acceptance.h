@@ -8,6 +8,7 @@
 //   rings      all nodes send at once, in rings whose orders are drawn (rings.h)
 //   groups     verified collectives on groups of 2, 4, 8, ... and all nodes (groups.h)
 //   soak       drawn mixes of verified operations on all nodes, for some time
+//   job        a network learns on all nodes, with verified sums of gradients
 #pragma once
 
 #include <string>

@@ -30,17 +30,20 @@ enum class Measure {
   all_reduce,  ///< of two or more: a sum over all nodes of the group, verified
   all_to_all,  ///< of two or more: a message from each node to each other one, verified
   soak,        ///< of two or more: a drawn mix of operations, each result verified
+  training,    ///< of two or more: a network learns, the sums of gradients are verified
 };
 
 struct Test {
   Measure measure = Measure::bandwidth;
-  std::size_t bytes = 0;  ///< of a message; of an all_reduce the whole; of a soak the number of operations
+  std::size_t bytes = 0;  ///< of a message; of an all_reduce the whole; of a soak the number of operations, of a
+                          ///< training images per rank
   friend bool operator==(const Test&, const Test&) = default;
 };
 
 struct Outcome {
   Ending ending = Ending::measured;
-  /// Natural logarithm of bytes per second, of the slowest node. Of latency 1/s, of a soak operations per second.
+  /// Natural logarithm of bytes per second, of the slowest node. Of latency 1/s, of a soak operations per second, of a
+  /// training steps per second.
   double log_speed = 0;
   std::vector<double> members;  ///< of alone and ring: log_speed of each node, in the order of the group
   std::string detail = {};

@@ -293,6 +293,8 @@ std::string accept_json(const AcceptReport& report) {
   }
   document["groups"] = std::move(sizes);
   document["soaked_operations"] = report.soaked_operations;
+  document["training_steps_per_second"] =
+      report.steps_per_second > 0 ? Document(report.steps_per_second) : Document(nullptr);
   Document parts = Document::array();
   for (const Finding& finding : findings.parts) parts.push_back(json_of(report, finding));
   document["findings"] = std::move(parts);

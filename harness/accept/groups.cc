@@ -104,6 +104,21 @@ void GroupsStage::soak(double seconds) {
   }
 }
 
+void GroupsStage::train() {
+  constexpr int kTrainings = 3;
+  constexpr std::size_t kImagesPerRank = 256;
+  const Test test{.measure = Measure::training, .bytes = kImagesPerRank};
+  std::vector<double> speeds;
+  for (int round = 1; round <= kTrainings && !observer_.is_stopped(); ++round) {
+    observer_.on_round("job", round, kTrainings);
+    const Outcomes outcomes = crew_.play({nodes_}, {test});
+    const Outcome& outcome = outcomes.front().front();
+    if (take_failures({nodes_}, {test}, outcomes) || outcome.ending != Ending::measured) return;
+    speeds.push_back(std::exp(outcome.log_speed));
+  }
+  if (!speeds.empty()) steps_per_second_ = median_of(speeds);
+}
+
 void GroupsStage::play_round(const std::vector<Group>& groups, const std::vector<Test>& tests) {
   const Outcomes outcomes = crew_.play(groups, tests);
   if (!take_failures(groups, tests, outcomes)) take_speeds(groups, tests, outcomes);

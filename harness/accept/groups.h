@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two stages on groups of nodes, in which every result is verified. *groups* plays all_reduce and all_to_all on 2, 4,
-// 8, ... and all nodes, and on each leaf. *soak* plays drawn mixes of operations on all nodes, for some time. If a
-// group fails, parts of it play: the finding names the smallest group that still fails.
+// Three stages on groups of nodes, in which every result is verified. *groups* plays all_reduce and all_to_all on 2, 4,
+// 8, ... and all nodes, and on each leaf. *soak* plays drawn mixes of operations on all nodes, for some time. *job*
+// trains a small network on all nodes. If a group fails, parts of it play: the finding names the smallest group that
+// still fails.
 #pragma once
 
 #include <cstddef>
@@ -33,12 +34,16 @@ class GroupsStage {
   void run();
   /// Plays mixes on all nodes until they have taken `seconds`, once at least.
   void soak(double seconds);
+  /// Trains a network on all nodes, three times.
+  void train();
   /// Adds groups that failed, and nodes that are slow in groups.
   void add_to(Findings& findings) const;
   /// By size, the smallest first, and test.
   [[nodiscard]] std::vector<SizeFigures> figures() const;
-  /// Mixes that were played, and operations in them that were verified.
+  /// Operations of soaks that were verified.
   [[nodiscard]] long long soaked_operations() const { return soaked_operations_; }
+  /// Of the trainings, the median; 0: there was none.
+  [[nodiscard]] double steps_per_second() const { return steps_per_second_; }
 
  private:
   using Outcomes = std::vector<std::vector<Outcome>>;
@@ -60,6 +65,7 @@ class GroupsStage {
   std::vector<SizeFigures> figures_;
   std::vector<Finding> failed_;
   long long soaked_operations_ = 0;
+  double steps_per_second_ = 0;
 };
 
 /// The sizes of groups of `nodes` nodes: 2, 4, 8, ... and all.

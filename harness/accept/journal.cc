@@ -37,6 +37,8 @@ std::string_view measure_name(Measure measure) {
       return "all_to_all";
     case Measure::soak:
       return "soak";
+    case Measure::training:
+      return "training";
   }
   return "?";
 }
@@ -64,7 +66,9 @@ Result<Ending> ending_named(std::string_view name) {
 }
 
 std::string cell_name(const Test& test) {
-  const char* const unit = test.measure == Measure::soak ? "operations" : "B";
+  const char* const unit = test.measure == Measure::soak       ? "operations"
+                           : test.measure == Measure::training ? "images"
+                                                               : "B";
   return fmt::format("{}/{}{}", measure_name(test.measure), test.bytes, unit);
 }
 

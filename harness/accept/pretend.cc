@@ -280,13 +280,14 @@ Outcome PretendedCrew::collective_of(const Group& group, const Test& test) {
   }
   const double steps = 2 * std::log2(static_cast<double>(group.size()));
   const double bytes = static_cast<double>(test.bytes);
-  if (test.measure != Measure::soak) {
+  if (test.measure == Measure::all_reduce || test.measure == Measure::all_to_all) {
     const double seconds = bytes / std::exp(all.log_speed) + steps / kPingsPerSecond;
     all.log_speed = std::log(bytes / seconds);
     return all;
   }
   all.seconds = kSecondsOfASoak;
-  all.log_speed = std::log(bytes / all.seconds);
+  constexpr double kStepsOfATraining = 16;
+  all.log_speed = std::log((test.measure == Measure::soak ? bytes : kStepsOfATraining) / all.seconds);
   return all;
 }
 
@@ -313,6 +314,7 @@ Outcome PretendedCrew::outcome_of(const Group& group, const Test& test) {
     case Measure::all_reduce:
     case Measure::all_to_all:
     case Measure::soak:
+    case Measure::training:
       outcome = collective_of(group, test);
       break;
   }

@@ -101,7 +101,7 @@ class PretendedCrew final : public Crew {
   [[nodiscard]] Outcome latency_of(const Transfer& transfer);
   [[nodiscard]] Outcome alone_of(int node);
   [[nodiscard]] Outcome ring_of(const Group& group);
-  /// A sum, an exchange of all with all, or a soak of `operations` of them.
+  /// A sum, an exchange of all with all, a soak, or a training.
   [[nodiscard]] Outcome collective_of(const Group& group, const Test& test);
   /// What its crowds cost a node among `nodes` that play.
   [[nodiscard]] double crowds_of(int node) const;

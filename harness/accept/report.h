@@ -38,6 +38,7 @@ struct AcceptReport {
   std::vector<InventoryNote> inventory;  ///< the most severe first
   std::vector<SizeFigures> sizes;        ///< of the stage groups
   long long soaked_operations = 0;       ///< that were verified in the stage soak
+  double steps_per_second = 0;           ///< of the training in the stage job; 0: there was none
   std::string command;                   ///< that repeats it
   std::string build;
   std::int64_t began_s = 0, ended_s = 0;  ///< seconds since 1970

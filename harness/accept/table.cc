@@ -185,6 +185,10 @@ std::string size_lines(const AcceptReport& report) {
     text += fmt::format("# soak: {} operations on all nodes, each result verified\n",
                         with_commas(report.soaked_operations));
   }
+  if (report.steps_per_second > 0) {
+    text += fmt::format("# job: a training on all nodes, {:.4g} steps a second, every sum of gradients verified\n",
+                        report.steps_per_second);
+  }
   return text;
 }
 

@@ -112,6 +112,29 @@ def nodes_of(nodes: list[dict]) -> list[dict]:
              "tests": style.plain(item.get("tests"))} for item in sorted(nodes, key=worse_first)]
 
 
+def inventory_of(document: dict) -> list[dict]:
+    """What differs between hosts, and what would spoil a measurement there, as text."""
+    return [{name: style.plain(item.get(name) or "") for name in ("severity", "what", "why", "advice")}
+            for item in document.get("inventory") or [] if isinstance(item, dict)]
+
+
+def groups_of(document: dict) -> dict | None:
+    """A row for each size of groups, a column for each test; None where no group played."""
+    tests, rows = [], {}
+    for item in document.get("groups") or []:
+        if not isinstance(item, dict) or not all(is_number(item.get(name)) for name in ("nodes", "bytes", "busbw_gbps")):
+            continue
+        test = f"{style.plain(item.get('collective') or '')} {item['bytes']:,} B"
+        if test not in tests:
+            tests.append(test)
+        short = item["bytes"] < 1024  # a bandwidth of fewer bytes says less than their time
+        speed = item["busbw_gbps"]
+        text = f"{1e-3 * item['bytes'] / speed:.3g} us" if short and speed > 0 else f"{speed:.4g} GB/s"
+        rows.setdefault(item["nodes"], {})[test] = text
+    lines = [{"nodes": str(nodes), "cells": [rows[nodes].get(test, "") for test in tests]} for nodes in sorted(rows)]
+    return {"tests": tests, "lines": lines} if lines else None
+
+
 def facts_of(document: dict) -> list[tuple[str, str]]:
     """What the verdict rests on, and how long it holds."""
     fleet = document.get("fleet") or {}
@@ -126,6 +149,7 @@ def facts_of(document: dict) -> list[tuple[str, str]]:
              ("spread of nodes", percent(fleet.get("spread_of_nodes")).lstrip("+") + " %"),
              ("spread of repeats", percent(fleet.get("spread_of_repeats")).lstrip("+") + " %"),
              ("pairs", pairs), ("margin", f"{100 * document['margin']:g} %" if is_number(document.get("margin")) else ""),
+             ("operations of the soak, each verified", f"{document['soaked_operations']:,}" if document.get("soaked_operations") else ""),
              ("confidence", style.plain(document.get("confidence"))), ("valid", validity), ("command", document.get("command") or ""),
              ("build", document.get("build") or ""), ("began", document.get("began") or ""), ("ended", document.get("ended") or "")]
     return [(name, style.plain(value)) for name, value in found if value and value.strip(" %")]
@@ -143,5 +167,6 @@ def render(document: dict) -> str:
     return environment.get_template("accept.html.j2").render(
         verdict=f"tutti accept: {style.plain(document.get('sentence') or '')}", mood=MOODS.get(document.get("verdict"), "doubtful"),
         findings=findings_of(document), nodes=nodes_of(nodes), excluded=excluded, facts=facts_of(document),
+        inventory=inventory_of(document), groups=groups_of(document),
         picture={"title": picture.title, "alt": picture.alt, "svg": Markup(picture.svg)} if picture else None,
         sheet=Markup(sheet))
