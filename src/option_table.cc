@@ -42,9 +42,9 @@ Status set_case(Settings& settings, std::string_view text, const Surroundings& a
                one.backend, one.backend, harness::kNone);
 }
 
-Status set_ranks(Settings& settings, std::string_view text, const Surroundings&) {
+Status set_ranks(Settings& settings, std::string_view text, const Surroundings& around) {
   settings.has_ranks = true;
-  return store(harness::parse_ranks(text), settings.sweep.ranks);
+  return store(harness::parse_ranks(text, around.most_ranks), settings.sweep.ranks);
 }
 
 /// `7`, or `1:200` for that many mixes.

@@ -50,6 +50,7 @@ struct Settings {
 /// What the table's parsers may look at besides the text.
 struct Surroundings {
   std::vector<std::string> known_backends;  ///< tutti and the references found
+  int most_ranks = harness::kMaxRanks;
 };
 
 /// Where a command's text for people goes: stdout, but stderr where one of the files that were asked for is stdout, and

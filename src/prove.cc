@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <set>
 #include <thread>
@@ -34,6 +35,7 @@ namespace tutti::program {
 namespace {
 
 constexpr int kMostRefutedShown = 10;
+constexpr int kMostRanksProved = 65536;
 constexpr int kMostRanksOfPlans = 128;  // all plans of more take minutes
 constexpr int kPerHost = 8;             // of more ranks than that, where the steps depend on hosts
 
@@ -154,14 +156,40 @@ class Prover {
   void work() {
     for (std::size_t i = next_++; i < tasks_.size(); i = next_++) {
       const Task& task = tasks_[i];
-      const Problem problem{.collective = task.algorithm->collective,
-                            .ranks = task.ranks,
-                            .root = task.root,
-                            .pairing = task.pairing,
-                            .ranks_per_host = task.per_host};
-      const Schedule schedule = schedule_of(*task.algorithm, problem);
-      task.is_in_units() ? record(task, prove_steps(schedule)) : record(task, prove_schedule(schedule));
+      const Schedule schedule = schedule_of(*task.algorithm, problem_of(task));
+      if (!task.is_in_units()) {
+        record(task, prove_schedule(schedule));
+      } else if (const auto proof = prove_steps(schedule); proof.status().code() == Code::refuted) {
+        record(task, with_smaller_fault(task, proof));
+      } else {
+        record(task, proof);
+      }
     }
+  }
+
+  static Problem problem_of(const Task& task) {
+    return {.collective = task.algorithm->collective,
+            .ranks = task.ranks,
+            .root = task.root,
+            .pairing = task.pairing,
+            .ranks_per_host = task.per_host};
+  }
+
+  /// Also on how few ranks the same is wrong, where a person can follow it.
+  static Result<StepsProof> with_smaller_fault(const Task& task, const Result<StepsProof>& proof) {
+    const auto make = [&task](int ranks) -> std::optional<Schedule> {
+      Problem problem = problem_of(task);
+      if (problem.ranks_per_host > 0 && ranks % problem.ranks_per_host != 0) return {};
+      problem.root = task.root == task.ranks - 1 ? ranks - 1 : std::min(task.root, ranks - 1);
+      if (problem.pairing.is_one_pair()) problem.pairing.second = ranks - 1;
+      if (problem.pairing.is_one_pair() && ranks < 3) return {};
+      problem.ranks = ranks;
+      return schedule_of(*task.algorithm, problem);
+    };
+    const std::string said(proof.status().message());
+    const auto smaller = find_smaller_fault(said, task.ranks, make);
+    if (!smaller) return proof;
+    return error(Code::refuted, "{}\nthe smallest with the same fault: {}", said, smaller->message);
   }
 
   template <class Proof>
@@ -187,8 +215,9 @@ class Prover {
     summary.proofs += proof.forms;
     summary.most_slots = std::max(summary.most_slots, proof.least_slots);
     summary.labels.synchronises &= proof.synchronises;
-    ++proved_.ways[proof.group.empty() ? "every rank was executed"
-                                       : fmt::format("one rank stands for all, by {}", proof.group)];
+    ++proved_.ways[proof.is_matched      ? "every block matched on its way from an input to an output"
+                   : proof.group.empty() ? "every rank was executed"
+                                         : fmt::format("one rank stands for all, by {}", proof.group)];
   }
 
   void add(Summary& summary, const ScheduleProof& proof) {
@@ -260,7 +289,7 @@ void print_ways(const Proved& proved) {
 }
 
 int prove(const SweepOptions& options) {
-  auto parsed = options.settings({});
+  auto parsed = options.settings({.known_backends = {}, .most_ranks = kMostRanksProved});
   if (!parsed.is_ok()) return complain(parsed.status());
   const auto tasks = tasks_for(parsed.value().sweep);
   if (!tasks.is_ok()) return complain(tasks.status());
@@ -298,7 +327,7 @@ void add_prove(CLI::App& program, Action& action) {
   command->footer("Example: tutti prove all --ranks 1:128");
   auto options = std::make_shared<SweepOptions>(
       *command,
-      std::vector<OptionChoice>{{"--ranks", "1:64", "numbers of ranks; 1:128 is every number between"},
+      std::vector<OptionChoice>{{"--ranks", "1:64", "numbers of ranks, at most 65536; 1:128 is every number between"},
                                 {"--algorithms", "all", "algorithms by name, or all"},
                                 {"--seed", "1", "of one root beside 0, 1 and the last"}},
       all_but_v_forms());

@@ -63,8 +63,8 @@ inline constexpr int kMaxLaunches = 1000;
 [[nodiscard]] Result<std::int64_t> parse_bytes(std::string_view text);
 /// Items `4M`, `8:64M:x4` (start, times 4 up to at most stop) and `0:1K:+128` (start, plus 128 up to at most stop).
 [[nodiscard]] Result<std::vector<std::int64_t>> parse_sizes(std::string_view text);
-/// Items `4` and `1:128` (every number between), 1 to kMaxRanks.
-[[nodiscard]] Result<std::vector<int>> parse_ranks(std::string_view text);
+/// Items `4` and `1:128` (every number between), 1 to `most`.
+[[nodiscard]] Result<std::vector<int>> parse_ranks(std::string_view text, int most = kMaxRanks);
 /// As parse_ranks from 0, or `all`. Whether a root fits the rank counts is `expand`'s to say.
 [[nodiscard]] Result<Choice<int>> parse_roots(std::string_view text);
 

@@ -247,11 +247,11 @@ Result<std::vector<std::int64_t>> parse_sizes(std::string_view text) {
   return sizes.values();
 }
 
-Result<std::vector<int>> parse_ranks(std::string_view text) {
+Result<std::vector<int>> parse_ranks(std::string_view text, int most) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("ranks", text));
   Distinct<int> ranks;
   for (const std::string_view item : items) {
-    TUTTI_RETURN_IF_ERROR(append_bounded(item, {.kind = "ranks", .least = 1, .most = kMaxRanks}, ranks));
+    TUTTI_RETURN_IF_ERROR(append_bounded(item, {.kind = "ranks", .least = 1, .most = most}, ranks));
   }
   return ranks.values();
 }

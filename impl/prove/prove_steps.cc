@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "impl/prove/copies.h"
 #include "impl/prove/quotient.h"
 #include "impl/prove/steps_walk.h"
 #include "impl/prove/symmetry.h"
@@ -34,6 +35,8 @@ class StepsProver {
       proof_.group = symmetry_->name();
       for (int i = 0; i < schedule_.step_count(0); ++i) program_.push_back(schedule_.step(0, i));
       TUTTI_RETURN_IF_ERROR(check_flaws());
+    } else if (match()) {
+      return proof_with_cost();
     } else if (const std::int64_t bytes = bytes_of_values(schedule_); bytes > kMostBytesOfValues) {
       return error(Code::unavailable, "{}: no rank stands for all, and the values of all are {} MiB, of at most {}",
                    subject(), bytes >> 20U, kMostBytesOfValues >> 20U);
@@ -55,6 +58,26 @@ class StepsProver {
     return error(Code::refuted, "{}, {} place, in units:{}", subject(), is_in_place ? "in" : "out of", text);
   }
 
+  [[nodiscard]] bool has_in_place() const { return has_data(problem_.collective) && !schedule_.stages_in_place; }
+  [[nodiscard]] bool must_synchronise() const {
+    return schedule_.synchronises || problem_.collective == Collective::barrier;
+  }
+
+  /// Whether it only copies, rightly, with the one slot that is stated.
+  bool match() {
+    if (stated_slots() > 1 || (must_synchronise() && !needs_all_inputs())) return false;
+    matched_ = match_copies(schedule_, std::max(1, stated_slots()), has_in_place());
+    return matched_.has_value();
+  }
+  Result<StepsProof> proof_with_cost() {
+    TUTTI_RETURN_IF_ERROR(check_cost(*matched_));
+    proof_.is_matched = true;
+    proof_.forms = has_in_place() ? 2 : 1;
+    proof_.least_slots = stated_slots();
+    proof_.synchronises = schedule_.synchronises;
+    return proof_;
+  }
+
   [[nodiscard]] int stated_slots() const { return schedule_.shape.largest_message == 0 ? 0 : schedule_.least_slots(1); }
 
   [[nodiscard]] Derived derive(steps::Form form, bool counts_news) const {
@@ -73,17 +96,15 @@ class StepsProver {
   }
 
   Status prove_forms() {
-    const bool has_in_place = has_data(problem_.collective) && !schedule_.stages_in_place;
-    const bool must_synchronise = schedule_.synchronises || problem_.collective == Collective::barrier;
     for (const bool is_in_place : {false, true}) {
-      if (is_in_place && !has_in_place) continue;
+      if (is_in_place && !has_in_place()) continue;
       const steps::Form form{.slots = std::max(1, stated_slots()), .is_in_place = is_in_place};
-      const Derived derived = derive(form, must_synchronise && !is_in_place && !needs_all_inputs());
+      const Derived derived = derive(form, must_synchronise() && !is_in_place && !needs_all_inputs());
       if (!derived.findings.empty()) return refuted(derived.findings, is_in_place);
       ++proof_.forms;
       if (is_in_place) continue;
       TUTTI_RETURN_IF_ERROR(check_cost(derived.costs));
-      if (!must_synchronise) continue;
+      if (!must_synchronise()) continue;
       if (!needs_all_inputs() && !derived.has_heard_of_all) {
         return error(Code::refuted, "{}: a rank can end before another one has started, though {}", subject(),
                      schedule_.synchronises ? "true is stated of synchronises" : "this is a barrier");
@@ -151,11 +172,35 @@ class StepsProver {
   const Problem& problem_;
   std::optional<Symmetry> symmetry_;
   std::vector<Step> program_;  ///< rank 0's
+  std::optional<std::vector<Cost>> matched_;
   StepsProof proof_;
 };
+
+/// The first finding, or the whole where there is none, without its numbers.
+std::string fault_of(const std::string& message) {
+  const std::size_t line = message.find("\n  ");
+  std::string fault = line == std::string::npos ? message : message.substr(line, message.find('\n', line + 1) - line);
+  std::erase_if(fault, [](char c) { return c >= '0' && c <= '9'; });
+  return fault;
+}
 
 }  // namespace
 
 Result<StepsProof> prove_steps(const Schedule& schedule) { return StepsProver(schedule).run(); }
+
+std::optional<SmallerFault> find_smaller_fault(const std::string& message, int ranks,
+                                               const std::function<std::optional<Schedule>(int)>& make) {
+  constexpr int kMostRanks = 256;
+  const std::string fault = fault_of(message);
+  for (int fewer = 1; fewer < ranks && fewer <= kMostRanks; ++fewer) {
+    const std::optional<Schedule> schedule = make(fewer);
+    if (!schedule) continue;
+    const auto proof = prove_steps(*schedule);
+    if (proof.is_ok()) continue;
+    std::string said(proof.status().message());
+    if (fault_of(said) == fault) return SmallerFault{.ranks = fewer, .message = std::move(said)};
+  }
+  return {};
+}
 
 }  // namespace tutti

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A schedule proved on many ranks, where executing the plans of all ranks in all forms takes too long. It is proved in
 // units: no bytes, no slices (a message is one), shared buffers. One rank stands for all where the schedule commutes
-// with a group (quotient.h); otherwise every rank is executed (steps_walk.h). On few ranks prove_schedule judges the
-// plans.
+// with a group (quotient.h). Otherwise, where it only copies, messages are matched (copies.h), or else every rank is
+// executed (steps_walk.h). On few ranks prove_schedule judges the plans.
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "impl/prove/prove.h"
@@ -13,7 +16,8 @@ namespace tutti {
 
 /// A schedule that was proved in units.
 struct StepsProof {
-  std::string_view group;     ///< of which one rank stands for all, such as `rotation`; empty: all ranks were executed
+  std::string_view group;     ///< of which one rank stands for all, such as `rotation`; empty: there is none
+  bool is_matched = false;    ///< every block went once from its input to its output (copies.h)
   int forms = 0;              ///< out of place, and in place where that is not staged
   int least_slots = 0;        ///< as stated: with one less it stops; 0: no channels
   bool synchronises = false;  ///< as stated, and shown
@@ -23,5 +27,16 @@ struct StepsProof {
 /// `least_slots` and `synchronises` are true. Errors: refuted with the first findings; unavailable where no rank stands
 /// for all and the values of all ranks are more than a gigabyte.
 [[nodiscard]] Result<StepsProof> prove_steps(const Schedule& schedule);
+
+/// The same fault on fewer ranks.
+struct SmallerFault {
+  int ranks;
+  std::string message;
+};
+/// The smallest number of ranks below `ranks`, of the first few hundred, on which `make` gives a schedule that
+/// prove_steps refutes as it did with `message`, but for the numbers in it. `make` gives none for numbers on which
+/// there is no such schedule.
+[[nodiscard]] std::optional<SmallerFault> find_smaller_fault(const std::string& message, int ranks,
+                                                             const std::function<std::optional<Schedule>(int)>& make);
 
 }  // namespace tutti

@@ -2,11 +2,13 @@
 #include "impl/prove/symmetry.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
-#include <span>
+#include <thread>
 #include <tuple>
 
 #include "impl/collective/collective.h"
+#include "impl/prove/steps.h"
 
 namespace tutti {
 namespace {
@@ -63,6 +65,12 @@ void join_arcs(std::vector<Operand>& list, int ranks) {
       break;
     }
   }
+}
+
+bool has_channel(const Step& step) {
+  const auto is_channel = [](const Operand& operand) { return operand.space == Space::channel; };
+  return std::any_of(step.destinations.begin(), step.destinations.end(), is_channel) ||
+         std::any_of(step.sources.begin(), step.sources.end(), is_channel);
 }
 
 bool is_before(const Operand& a, const Operand& b) {
@@ -139,6 +147,35 @@ bool Symmetry::takes(Space space, const UnitSet& set, int element, const UnitSet
   if (of.acts == Units::with_ranks && group_ == Group::rotation) return true;  // all go on by as many units
   // Within what goes with one rank the units keep their order.
   return of.acts == Units::with_ranks && set.repeat == 1 && start % of.per_rank + set.length <= of.per_rank;
+}
+
+/// Exclusive or: whether an operand has one unit of each of `length` ranks that differ in low bits only.
+bool Symmetry::is_aligned(const Operand& operand, int length) const {
+  if (operand.space == Space::channel) return true;
+  const Of& of = spaces_[static_cast<std::size_t>(operand.space)];
+  const UnitSet& set = operand.units;
+  return operand.ranks.n == 1 && of.acts == Units::with_ranks && of.per_rank == 1 && set.repeat == 1 &&
+         set.length == length && set.start >= 0 && set.start % length == 0 && set.start + length <= of.units;
+}
+
+/// Exclusive or: a MOVE of aligned units of 2^i ranks is taken to one in which the k-th unit is the (k xor g)-th, of
+/// the low i bits of g. All its operands are in the same order, and so is the other end of a message, where those bits
+/// are the same.
+bool Symmetry::takes_aligned(const Step& step, int element, const Step& other) const {
+  int length = 1;
+  for (const Operands<4>* const list : {&step.destinations, &step.sources}) {
+    for (const Operand& operand : *list) length = std::max(length, operand.units.length);
+  }
+  if (group_ != Group::exclusive_or || length == 1 || !std::has_single_bit(static_cast<unsigned>(length))) return false;
+  const auto is_taken = [&](const Operand& a, const Operand& b) {
+    if (a.space != b.space || !takes(a.ranks, element, b.ranks)) return false;
+    if (a.space == Space::channel) return a.ranks.first % length == 0;
+    return is_aligned(a, length) && is_aligned(b, length) &&
+           (a.units.start ^ element) / length == b.units.start / length;
+  };
+  return step.destinations.size == other.destinations.size && step.sources.size == other.sources.size &&
+         std::equal(step.destinations.begin(), step.destinations.end(), other.destinations.begin(), is_taken) &&
+         std::equal(step.sources.begin(), step.sources.end(), other.sources.begin(), is_taken);
 }
 
 bool Symmetry::takes(const Operand& operand, int element, const Operand& other) const {
@@ -230,34 +267,63 @@ bool Symmetry::takes(const Step& step, int element, const Step& other) const {
     return takes(step.ranks, element, other.ranks) && takes(step.read, element, other.read) &&
            takes(step.write, element, other.write);
   }
-  return takes(step.destinations, element, other.destinations) && takes(step.sources, element, other.sources) &&
-         step.as_long_as.space == other.as_long_as.space &&
-         count_of(step.as_long_as.units) == count_of(other.as_long_as.units);
+  if (step.as_long_as.space != other.as_long_as.space ||
+      count_of(step.as_long_as.units) != count_of(other.as_long_as.units)) {
+    return false;
+  }
+  // Where the order of a message's units goes with the rank, it must at both ends: so in all such messages.
+  if (group_ == Group::exclusive_or && has_channel(step) && steps::length_of(step) > 1) {
+    return takes_aligned(step, element, other);
+  }
+  return takes(step.destinations, element, other.destinations) && takes(step.sources, element, other.sources);
 }
 
 namespace {
 
-/// Whether the programs of `ranks` are that of rank 0, taken there.
-template <class Ranks>
-bool commutes(const Schedule& schedule, const Symmetry& symmetry, const std::vector<Step>& program,
-              const Ranks& ranks) {
-  const int count = static_cast<int>(program.size());
-  return std::all_of(ranks.begin(), ranks.end(), [&](int rank) {
-    if (schedule.step_count(rank) != count) return false;
-    for (int i = 0; i < count; ++i) {
-      if (!symmetry.takes(program[static_cast<std::size_t>(i)], rank, schedule.step(rank, i))) return false;
+/// Compares programs with that of rank 0, `program`, taken there.
+class ProgramComparison {
+ public:
+  ProgramComparison(const Schedule& schedule, const Symmetry& symmetry, const std::vector<Step>& program)
+      : schedule_(schedule), symmetry_(symmetry), program_(program) {}
+
+  [[nodiscard]] bool holds_for(int rank) const {
+    if (schedule_.step_count(rank) != static_cast<int>(program_.size())) return false;
+    for (int i = 0; i < static_cast<int>(program_.size()); ++i) {
+      if (!symmetry_.takes(program_[static_cast<std::size_t>(i)], rank, schedule_.step(rank, i))) return false;
     }
     return true;
-  });
-}
+  }
+
+  /// Where there are many steps, by all cores.
+  [[nodiscard]] bool holds_for_all() const {
+    constexpr std::size_t kMostStepsOfOneThread = 1U << 20U;
+    const int ranks = symmetry_.ranks();
+    const bool is_long = program_.size() * static_cast<std::size_t>(ranks) > kMostStepsOfOneThread;
+    std::atomic<int> next = 0;
+    std::atomic<bool> holds = true;
+    const auto work = [&] {
+      for (int rank = next++; rank < ranks && holds; rank = next++) {
+        if (!holds_for(rank)) holds = false;
+      }
+    };
+    std::vector<std::thread> threads;
+    for (unsigned i = 1; is_long && i < std::thread::hardware_concurrency(); ++i) threads.emplace_back(work);
+    work();
+    for (std::thread& thread : threads) thread.join();
+    return holds;
+  }
+
+ private:
+  const Schedule& schedule_;
+  const Symmetry& symmetry_;
+  const std::vector<Step>& program_;
+};
 
 }  // namespace
 
 std::optional<Symmetry> find_symmetry(const Schedule& schedule) {
   const int ranks = schedule.problem.ranks;
   std::vector<Step> program;
-  std::vector<int> all;
-  for (int rank = 0; rank < ranks; ++rank) all.push_back(rank);
   const std::array few{0, std::min(1, ranks - 1), std::min(2, ranks - 1), ranks - 1};
   for (const Group group : {Group::rotation, Group::exclusive_or, Group::hosts_by_local}) {
     for (const auto& [inputs, outputs] : meaningful(schedule.problem.collective, group)) {
@@ -266,7 +332,9 @@ std::optional<Symmetry> find_symmetry(const Schedule& schedule) {
       for (int i = static_cast<int>(program.size()); i < schedule.step_count(0); ++i) {
         program.push_back(schedule.step(0, i));
       }
-      if (commutes(schedule, *symmetry, program, few) && commutes(schedule, *symmetry, program, all)) return symmetry;
+      const ProgramComparison comparison(schedule, *symmetry, program);
+      const auto holds = [&](int rank) { return comparison.holds_for(rank); };
+      if (std::ranges::all_of(few, holds) && comparison.holds_for_all()) return symmetry;
     }
   }
   return {};

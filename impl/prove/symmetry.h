@@ -7,7 +7,8 @@
 // makes up the output, taken to r.
 //
 // The first is shown by comparing the steps of every rank with rank 0's. Sets of ranks are compared as sets, and the
-// sources of a reduction in any order. Units are compared one by one in a MOVE, and as sets in an exposure.
+// sources of a reduction in any order. Units are compared one by one in a MOVE, and as sets in an exposure. Under
+// exclusive or, aligned units of a MOVE may be in another order, where it is the same at both ends of its messages.
 #pragma once
 
 #include <array>
@@ -103,6 +104,8 @@ class Symmetry {
   [[nodiscard]] bool takes(const Operand& operand, int element, const Operand& other) const;
   [[nodiscard]] bool takes(const Exposure& exposure, int element, const Exposure& other) const;
   [[nodiscard]] bool takes(const Operands<4>& list, int element, const Operands<4>& other) const;
+  [[nodiscard]] bool is_aligned(const Operand& operand, int length) const;
+  [[nodiscard]] bool takes_aligned(const Step& step, int element, const Step& other) const;
 
   Group group_ = Group::rotation;
   int ranks_ = 1;

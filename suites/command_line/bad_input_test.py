@@ -137,13 +137,13 @@ class Values(BadInput):
         self.refused("explain", "scan", "--op", "avg", names=["--op", "'avg'", "'scan'", "sum prod min max"])
 
     def test_numbers_of_ranks(self):
-        for command in ["run", "check", "prove"]:
-            self.refused(command, "all", "--ranks", "0", names=["--ranks", "'0'", "1 to 4096"])
-            self.refused(command, "all", "--ranks", "-3", names=["--ranks", "'-3'", "1 to 4096"])
-            self.refused(command, "all", "--ranks=-3", names=["--ranks", "'-3'", "1 to 4096"])
-            self.refused(command, "all", "--ranks", "99999999999999999999", names=["--ranks", "1 to 4096"])
+        for command, allowed in [("run", "1 to 4096"), ("check", "1 to 4096"), ("prove", "1 to 65536")]:
+            self.refused(command, "all", "--ranks", "0", names=["--ranks", "'0'", allowed])
+            self.refused(command, "all", "--ranks", "-3", names=["--ranks", "'-3'", allowed])
+            self.refused(command, "all", "--ranks=-3", names=["--ranks", "'-3'", allowed])
+            self.refused(command, "all", "--ranks", "99999999999999999999", names=["--ranks", allowed])
             self.refused(command, "all", "--ranks", "4:2", names=["--ranks", "'4:2'", "'2:4'"])
-            self.refused(command, "all", "--ranks", "two", names=["--ranks", "'two'", "1 to 4096"])
+            self.refused(command, "all", "--ranks", "two", names=["--ranks", "'two'", allowed])
 
     def test_sizes(self):
         self.refused("run", "--sizes", "1M:8", names=["--sizes", "'1M:8'", "'8:1M:x2'"])

@@ -46,6 +46,7 @@ TEST(Symmetry, IsFoundWhereEveryRankDoesTheSameFromItsPlace) {
   EXPECT_EQ(of(Collective::all_to_all, "bruck", 12), "rotation");
   EXPECT_EQ(of(Collective::barrier, "dissemination", 5), "rotation");
   EXPECT_EQ(of(Collective::all_reduce, "recursive_doubling", 8), "exclusive or");
+  EXPECT_EQ(of(Collective::all_gather, "recursive_doubling", 8), "exclusive or");
   EXPECT_EQ(of(Collective::all_reduce, "recursive_doubling", 7), "none");  // pairs are folded
   EXPECT_EQ(of(Collective::broadcast, "knomial", 8), "none");
   EXPECT_EQ(of(Collective::scan, "one_shot", 8), "none");

@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 
+#include "impl/prove/copies.h"
 #include "impl/prove/prove_steps.h"
 #include "suites/unit/impl/prove/mutants.h"
 
@@ -138,6 +139,64 @@ TEST(StepsWalk, NamesTheRankTheStepAndTheUnit) {
   at(barrier[1], 0).ranks = only(3);
   EXPECT_THAT(text_of(barrier),
               HasSubstr("rank 2 step 1: WAIT for phase 1 of rank 1, which never signals it to rank 2"));
+}
+
+TEST(StepsWalk, WhatOnlyCopiesIsMatched) {
+  for (int ranks = 3; ranks <= 17; ++ranks) {
+    const Schedule schedule = schedule_for(Collective::all_to_all, "pairwise", ranks);
+    const auto proof = prove_steps(schedule);
+    ASSERT_TRUE(proof.is_ok()) << proof.status().message();
+    EXPECT_TRUE(proof.value().is_matched) << ranks;
+    EXPECT_EQ(proof.value().forms, 2);
+  }
+  EXPECT_FALSE(match_copies(schedule_for(Collective::all_to_all, "bruck", 4), 2, false));
+  EXPECT_FALSE(match_copies(schedule_for(Collective::all_reduce, "ring", 4), 2, false));
+}
+
+/// What is matched holds; what holds may be judged by others.
+TEST(StepsWalk, NoMutantIsMatchedThatThePlansRefute) {
+  int matched = 0;
+  for (const char* name : {"pairwise", "linear"}) {
+    const Programs whole = programs_of(Collective::all_to_all, name, 5);
+    for (const Fault fault : kFaults) {
+      for (int rank = 0; rank < 5; ++rank) {
+        for (int index = 0; index < static_cast<int>(whole.ranks[0].size()); ++index) {
+          Programs mutant = whole;
+          if (!break_step(mutant.original, mutant[rank], index, fault)) continue;
+          const Schedule schedule = mutant.schedule();
+          for (const bool is_in_place : {false, true}) {
+            if (is_in_place && schedule.stages_in_place) continue;
+            if (!match_copies(schedule, schedule.least_slots(1), is_in_place)) continue;
+            ++matched;
+            EXPECT_EQ(findings_of(schedule, narrow_request_for(schedule, is_in_place)), "")
+                << name << ": rank " << rank << " step " << index << " " << to_string(fault);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(matched, 50);
+}
+
+TEST(StepsWalk, AFaultIsShownOnTheFewestRanksThatHaveIt) {
+  // On more than five ranks, step 3 reduces the wrong unit.
+  const auto make = [](int ranks) -> std::optional<Schedule> {
+    Programs ring = programs_of(Collective::all_reduce, "ring", ranks);
+    for (int rank = 0; ranks > 5 && rank < ranks; ++rank) {
+      break_step(ring.original, ring[rank], 3, Fault::source_shifted);
+    }
+    return ring.schedule();
+  };
+  const auto proof = prove_steps(*make(100));
+  ASSERT_FALSE(proof.is_ok());
+  const std::string said(proof.status().message());
+  EXPECT_THAT(said,
+              HasSubstr("in units:\n  rank 0: output unit 0 does not hold what it should: it lacks input unit 0"));
+  const auto smaller = find_smaller_fault(said, 100, make);
+  ASSERT_TRUE(smaller);
+  EXPECT_EQ(smaller->ranks, 6);
+  EXPECT_THAT(smaller->message, HasSubstr("all_reduce ring on 6 ranks, root 0, out of place, in units:\n  rank 0"));
+  EXPECT_FALSE(find_smaller_fault(said, 6, make));
 }
 
 }  // namespace
