@@ -30,7 +30,7 @@ constexpr std::array kGroups{
              " --sizes --dtypes --ops --roots --pairs --window --backends --algorithms --placement --buffers --counts"
              " --counts-unit --values --case --trace --gaps --list --against --baseline --suite --faults --operations "
              "--pretend"
-             " --stages --full --margin --too-fast --message-size --resume "},
+             " --stages --full --margin --too-fast --message-size --resume --fit "},
     GroupRow{
         "How to measure",
         " --cadence --sync --cache --misalign --skew --overlap --budget --iterations --launches --blocks --cell-time"
@@ -42,7 +42,7 @@ constexpr std::array kGroups{
         "--agent --interface --leaves --machine --init --bind --timeout "},
     GroupRow{
         "Output",
-        " --csv --json --lines --samples --html --png --svg --prometheus --format --junit --summary --exclude --nagios --path --links "
+        " --csv --json --lines --samples --html --png --svg --prometheus --format --junit --summary --exclude --nagios --path --links --out "
         "--require --quiet --over-ranks "},
     GroupRow{"Other options", ""},
 };

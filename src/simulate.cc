@@ -21,6 +21,7 @@
 #include "impl/types/names.h"
 #include "impl/types/number.h"
 #include "src/program.h"
+#include "src/simulate_fit.h"
 
 namespace tutti::program {
 namespace {
@@ -39,6 +40,8 @@ struct SimulateRequest {
   std::string root = "0";
   std::string machine;
   std::string csv;
+  std::string fit;
+  std::string out;
   bool shows_path = false;
   bool shows_links = false;
 };
@@ -346,6 +349,18 @@ int show_details(const SimulateRequest& request, const Plan& plan) {
 }
 
 int simulate_on(const SimulateRequest& request, const CLI::App& command) {
+  if (!request.fit.empty()) {
+    for (const CLI::Option* option : command.get_options()) {
+      const std::string name = option->get_name();
+      if (option->count() == 0 || name == "--fit" || name == "--out") continue;
+      return complain(error(Code::invalid_argument, "{0}: has no meaning with --fit; leave {0} out", name));
+    }
+    return fit_machine(request.fit, request.out);
+  }
+  if (!request.out.empty())
+    return complain(error(Code::invalid_argument, "--out: is the file that --fit writes; leave it out, or name --fit"));
+  if (request.collective.empty())
+    return complain(error(Code::invalid_argument, "a collective is needed, or --fit RESULT.csv"));
   const auto planned = plan_of(request, command);
   if (!planned.is_ok()) return complain(planned.status());
   const Plan& plan = planned.value();
@@ -384,7 +399,7 @@ void add_simulate(CLI::App& program, Action& action) {
       program.add_subcommand("simulate", "how long schedules take on a machine that a file describes: no measurement");
   command->footer("Example: tutti simulate all_reduce --ranks 8,64,1024 --sizes 8:1M:x8");
   auto request = std::make_shared<SimulateRequest>();
-  command->add_option("COLLECTIVE", request->collective, "whose schedules are walked")->type_name("")->required();
+  command->add_option("COLLECTIVE", request->collective, "whose schedules are walked; not with --fit")->type_name("");
   const auto add = [&](const char* flag, std::string& value, const char* type, const std::string& help) {
     CLI::Option* option = command->add_option(flag, value, help)->type_name(type);
     if (!value.empty()) option->default_str(value);
@@ -395,6 +410,9 @@ void add_simulate(CLI::App& program, Action& action) {
   add("--root", request->root, "RANK", "where the collective has one");
   add("--machine", request->machine, "FILE", "a machine in TOML; without it one called example, which is printed");
   add("--csv", request->csv, "FILE", "write a row for each time; - is stdout, without the table");
+  add("--fit", request->fit, "FILE",
+      "make a machine's file from the rows that `tutti run --csv` wrote, and say how well");
+  add("--out", request->out, "FILE", "of --fit: where the machine goes (default: printed)");
   command->add_flag("--path", request->shows_path, "which steps decide a time: of one algorithm, ranks and size");
   command->add_flag("--links", request->shows_links, "how busy interfaces and links are: of one time, as --path");
   command->callback(

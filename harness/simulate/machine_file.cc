@@ -148,16 +148,20 @@ Status read_key(std::string_view key, const toml::node& node, Machine& machine) 
   return {};
 }
 
+/// To a thousandth of a ns: nothing is known as well as that.
+double rounded(double ns) { return std::round(ns * 1000) / 1000; }
+
 std::string table_text(const SizeTable& table) {
   if (table.points().empty()) return "0";
-  if (table.points().size() == 1) return fmt::format("{}", table.points().front().ns);
+  if (table.points().size() == 1) return fmt::format("{}", rounded(table.points().front().ns));
   std::vector<std::string> points;
-  for (const SizeTable::Point& point : table.points()) points.push_back(fmt::format("[{}, {}]", point.bytes, point.ns));
+  for (const SizeTable::Point& point : table.points())
+    points.push_back(fmt::format("[{}, {}]", point.bytes, rounded(point.ns)));
   return fmt::format("[{}]", fmt::join(points, ", "));
 }
 
 std::string link_text(std::string_view title, const LinkCosts& link) {
-  return fmt::format("\n[{}]\nlatency = {}\nsend = {}\nreceive = {}\nwire = {}\n", title, link.latency,
+  return fmt::format("\n[{}]\nlatency = {}\nsend = {}\nreceive = {}\nwire = {}\n", title, rounded(link.latency),
                      table_text(link.send), table_text(link.receive), table_text(link.wire));
 }
 
@@ -188,13 +192,13 @@ std::string machine_toml(const Machine& machine) {
   if (machine.rails > 0) text += fmt::format("rails = {}\n", machine.rails);
   if (machine.has_near) text += link_text("near", model.near);
   if (machine.has_far) {
-    text += link_text("far", model.far) + fmt::format("gap = {}\n", model.far.gap);
+    text += link_text("far", model.far) + fmt::format("gap = {}\n", rounded(model.far.gap));
     if (std::isfinite(model.eager_bytes))
       text += fmt::format("eager = {}\nhandshake = {}\n", model.eager_bytes, model.handshake);
   }
   return text +
-         fmt::format("\n[node]\nflag = {}\nreduce = {}\ncopy = {}\nread = {}\n", model.flag, table_text(model.reduce),
-                     table_text(model.copy), table_text(model.read)) +
+         fmt::format("\n[node]\nflag = {}\nreduce = {}\ncopy = {}\nread = {}\n", rounded(model.flag),
+                     table_text(model.reduce), table_text(model.copy), table_text(model.read)) +
          network_toml(machine);
 }
 

@@ -127,6 +127,45 @@ class Simulate(unittest.TestCase):
             self.assertEqual((result.code, result.out), (2, ""), result)
             self.assertIn(said, result.err)
 
+    def test_a_machine_from_the_rows_of_a_run(self):
+        recorded = support.SOURCE / "results/2026-11-across-hosts/four_ranks.csv"
+        page = self.simulate("--fit", recorded)
+        self.assertRegex(page, r"(?m)^# median error: [\d.]+ % of \d+ times predicted \(worst [+-][\d.]+ %\), [\d.]+ % of \d+ fitted$")
+        self.assertEqual(len(re.findall(r"(?m)^ .*  (?:predicted|fitted)$", page)), 8)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "two_hosts.toml")
+            self.assertIn("# written to", self.simulate("--fit", recorded, "--out", path))
+            self.assertIn(path.read_text(), page)
+            self.assertIn("times that a model predicts for machine four_ranks;",
+                          self.simulate("all_reduce", "--machine", path, "--ranks", "2,4"))
+
+    def simulate_older(self, text, folder):
+        """As if an earlier version had written the rows."""
+        path = pathlib.Path(folder, "older.csv")
+        path.write_text(text.replace(",disturbed,", ",disturbance,", 1))
+        return support.run("simulate", "--fit", path)
+
+    def test_rows_that_cannot_be_fitted(self):
+        text = (support.SOURCE / "results/2026-11-across-hosts/four_ranks.csv").read_text()
+        rows = list(csv.DictReader(io.StringIO(text)))
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "rows.csv")
+            with path.open("w", newline="") as file:
+                writer = csv.DictWriter(file, rows[0].keys())
+                writer.writeheader()
+                writer.writerows(row | {"disturbed": "load"} for row in rows)
+            result = support.run("simulate", "--fit", path)
+            self.assertEqual((result.code, result.out), (3, ""), result)
+            self.assertIn("was disturbed (load), so nothing is fitted", result.err)
+            older = self.simulate_older(text, folder)
+            self.assertEqual((older.code, older.out), (3, ""), older)
+            self.assertIn("it has no column 'disturbed'", older.err)
+            for words, said in [(["--fit", "/nowhere.csv"], "/nowhere.csv"), (["--fit", path, "--ranks", "4"], "--ranks: has no meaning with --fit"),
+                                (["all_reduce", "--fit", path], "has no meaning with --fit"), (["all_reduce", "--out", path], "--out"), ([], "--fit RESULT.csv")]:
+                result = support.run("simulate", *words)
+                self.assertEqual((result.code, result.out), (2, ""), result)
+                self.assertIn(said, result.err)
+
     def test_rows_in_a_file(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "rows.csv")

@@ -141,7 +141,7 @@ class ManPage(unittest.TestCase):
     def test_the_synopsis_says_what_takes_collectives(self):
         synopsis = self.page[self.page.index(".SH SYNOPSIS"):self.page.index(".SH COMMANDS")]
         for command, takes in [("run", " [COLLECTIVE...]"), ("check", " [COLLECTIVE...]"), ("check soak", ""),
-                               ("prove", " [COLLECTIVE...]"), ("explain", " COLLECTIVE"), ("draw", " COLLECTIVE"), ("simulate", " COLLECTIVE"), ("train", ""), ("gate", ""), ("list", "")]:
+                               ("prove", " [COLLECTIVE...]"), ("explain", " COLLECTIVE"), ("draw", " COLLECTIVE"), ("simulate", " [COLLECTIVE...]"), ("train", ""), ("gate", ""), ("list", "")]:
             self.assertIn(f"\n\\fBtutti {command}\\fR [options]{takes}\n", synopsis)
 
     def test_the_width_of_tables_is_in_it(self):
