@@ -82,6 +82,7 @@ Result<double> parse_share(std::string_view text, std::string_view flag) {
 /// The crew, and what makes it.
 struct OwnedCrew {
   std::unique_ptr<accept::Crew> crew;
+  const HostsCrew* on_hosts = nullptr;  ///< where it is one; within `crew`
   bool are_leaves_known = false;
   bool is_pretended = false;
 };
@@ -163,7 +164,9 @@ Result<OwnedCrew> crew_of(const AcceptRequest& request) {
       return error(Code::invalid_argument, "--pretend: with --hosts the cluster is a real one; leave one of them out");
     }
     TUTTI_ASSIGN_OR_RETURN(PlayedSystem system, system_of(request));
-    TUTTI_ASSIGN_OR_RETURN(owned.crew, HostsCrew::start(request.places, std::move(system)));
+    TUTTI_ASSIGN_OR_RETURN(auto on_hosts, HostsCrew::start(request.places, std::move(system)));
+    owned.on_hosts = on_hosts.get();
+    owned.crew = std::move(on_hosts);
     return on_leaves(std::move(owned), request);
   }
   TUTTI_ASSIGN_OR_RETURN(const std::string text,
@@ -463,6 +466,7 @@ int run_accept(const AcceptRequest& request) {
   report.build = head.build;
   report.began_s = began;
   report.ended_s = seconds_now();
+  if (owned.value().on_hosts != nullptr) report.init = owned.value().on_hosts->init();
   if (journal.taken_over() > 0) {
     console.print(fmt::format("# {} tests are taken from {}\n", journal.taken_over(), request.resume));
   }

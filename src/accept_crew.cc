@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "harness/hosts/crew.h"
 #include "harness/hosts/placed_job.h"
@@ -17,6 +18,7 @@
 #include "harness/record/samples.h"
 #include "harness/soak/soak.h"
 #include "harness/statistics/statistics.h"
+#include "harness/text/json_reader.h"
 #include "harness/train/train.h"
 #include "src/jobs.h"
 #include "src/request.h"
@@ -148,10 +150,12 @@ class GroupMessages final : public SessionMessages {
                          {"soaked", [](std::string_view /*text*/) {}},
                          {"training", [](std::string_view /*text*/) {}},
                          {"trained", [this](std::string_view text) { trained = harness::train_row_from_json(text); }},
-                         {"soak", [this](std::string_view text) { soak = harness::soak_from_json(text); }}}) {}
+                         {"soak", [this](std::string_view text) { soak = harness::soak_from_json(text); }},
+                         {"facts", [this](std::string_view text) { take_facts(text); }}}) {}
   std::vector<harness::Row> rows;
   std::optional<Result<harness::SoakResult>> soak;
   std::optional<Result<harness::TrainRow>> trained;
+  double ready_s = 0;  ///< see InitTimes; 0: not known
   /// By cell, what each rank's samples took, in us: of sessions that tell samples.
   std::map<std::string, std::vector<double>> rank_us;
 
@@ -170,6 +174,12 @@ class GroupMessages final : public SessionMessages {
         if (!times.empty()) rank_us[one.case_id].push_back(harness::median_of(std::move(times)));
       }
     }
+  }
+  void take_facts(std::string_view text) {
+    const nlohmann::json facts = harness::parse_json(text);
+    if (!facts.is_object()) return;
+    const nlohmann::json ready = facts.value("ready_s", nlohmann::json());
+    if (ready.is_number()) ready_s = ready.get<double>();
   }
   void take(std::string_view line) {
     auto row = harness::row_from_json(line.substr(0, line.find('\n')));
@@ -335,6 +345,8 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
   auto group = playing.begin();
   for (std::size_t i = 0; i < ended.size(); ++i, ++group) {
     const auto& rows = group->messages->rows;
+    const double ready_s = group->messages->ready_s;
+    if (ready_s > 0) ready_.push_back({.seconds = ready_s, .nodes = groups[group->index]});
     for (std::size_t j = 0; j < group->tests.size(); ++j) {
       accept::Outcome& outcome = outcomes[group->index][group->tests[j]];
       if (j < rows.size()) {
@@ -378,6 +390,17 @@ std::vector<std::vector<accept::Outcome>> HostsCrew::play(const std::vector<acce
     }
   }
   return outcomes;
+}
+
+accept::InitTimes HostsCrew::init() const {
+  if (ready_.empty()) return {};
+  std::vector<double> seconds;
+  for (const Ready& one : ready_) seconds.push_back(one.seconds);
+  const Ready& most = *std::ranges::max_element(ready_, {}, &Ready::seconds);
+  return {.groups = static_cast<int>(ready_.size()),
+          .median_s = harness::median_of(std::move(seconds)),
+          .most_s = most.seconds,
+          .slowest = most.nodes};
 }
 
 void HostsCrew::pause() { crew_.rest(kPause); }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/accept/crew.h"
+#include "harness/accept/report.h"
 #include "harness/hosts/crew.h"
 #include "impl/types/host_list.h"
 #include "impl/types/status.h"
@@ -39,6 +40,8 @@ class HostsCrew final : public harness::accept::Crew {
   [[nodiscard]] std::vector<std::vector<harness::accept::Outcome>> play(
       const std::vector<harness::accept::Group>& groups, const std::vector<harness::accept::Test>& tests) override;
   void pause() override;
+  /// Of all groups so far that came to their first collective.
+  [[nodiscard]] harness::accept::InitTimes init() const;
 
  private:
   HostsCrew(const Settings& places, PlayedSystem system)
@@ -56,6 +59,11 @@ class HostsCrew final : public harness::accept::Crew {
   std::vector<NamedHost> hosts_;
   std::map<std::string, std::vector<double>> seconds_;  ///< by kind, that jobs took
   std::uint64_t plays_ = 0;
+  struct Ready {
+    double seconds = 0;
+    harness::accept::Group nodes = {};
+  };
+  std::vector<Ready> ready_;  ///< of each group
   harness::hosts::Crew crew_;
 };
 

@@ -186,6 +186,7 @@ class Reports {
       clock_ns_[clock] = value.get<double>();
       if (json_) note(json_->set_measurement(clock, clock_ns_[clock]));
     }
+    add_init(ranks, facts);
     const nlohmann::json in_time = facts.value("in_time_ns", nlohmann::json());
     if (json_ && in_time.is_number()) {
       note(json_->set_measurement(fmt::format("in_time_ns.P{}", ranks), in_time.get<double>()));
@@ -247,6 +248,14 @@ class Reports {
           "moved {:.1f} us at most against what was foreseen\n",
           clocks_us_["bound_ns"], clocks_us_["change_ns"]);
     }
+    for (const auto& [ranks, init] : inits_) {
+      std::vector<std::string> calls;
+      for (const auto& [backend, us] : init.first_calls_us) calls.push_back(fmt::format("{} {:.4g} us", backend, us));
+      if (calls.empty()) continue;
+      facts +=
+          fmt::format("# init (P={}): {:.2f} s from the start of the processes until all was open; first call: {}\n",
+                      ranks, init.ready_s, fmt::join(calls, ", "));
+    }
     std::vector<std::string> floors;
     for (const auto& [_, text] : floors_) floors.push_back(text);
     if (!floors.empty()) {
@@ -280,6 +289,23 @@ class Reports {
     if (!json_) return;
     note(json_->set_measurement(fmt::format("floor_us.P{}{}", ranks, is_of_all ? "" : "." + whose), floor_us));
   }
+  /// Until the systems were ready, and what the first call of each took.
+  void add_init(int ranks, const nlohmann::json& facts) {
+    Init& init = inits_[ranks];
+    const nlohmann::json ready = facts.value("ready_s", nlohmann::json());
+    if (ready.is_number()) {
+      init.ready_s = ready.get<double>();
+      if (json_) note(json_->set_measurement(fmt::format("init_s.P{}", ranks), init.ready_s));
+    }
+    const nlohmann::json calls = facts.value("first_calls_ns", nlohmann::json::object());
+    for (const auto& [backend, call_ns] : calls.items()) {
+      if (!call_ns.is_number()) continue;
+      init.first_calls_us[backend] = call_ns.get<double>() * 1e-3;
+      if (json_) {
+        note(json_->set_measurement(fmt::format("first_call_us.P{}.{}", ranks, backend), init.first_calls_us[backend]));
+      }
+    }
+  }
   void note(Status status) {
     if (failure_.is_ok()) failure_ = std::move(status);
   }
@@ -294,6 +320,11 @@ class Reports {
   std::optional<harness::SamplesFile> samples_;
   /// By number of ranks and backend; the last launch's.
   std::map<std::pair<int, std::string>, std::string> floors_;
+  struct Init {
+    double ready_s = 0;
+    std::map<std::string, double> first_calls_us;  ///< by backend
+  };
+  std::map<int, Init> inits_;  ///< by number of ranks; the last launch's
   struct RanksOfRun {
     harness::RankTally tally;
     std::vector<std::string> hosts;  ///< by rank; the last job's

@@ -295,6 +295,16 @@ std::string accept_json(const AcceptReport& report) {
   document["soaked_operations"] = report.soaked_operations;
   document["training_steps_per_second"] =
       report.steps_per_second > 0 ? Document(report.steps_per_second) : Document(nullptr);
+  Document init(nullptr);
+  if (report.init.groups > 0) {
+    Document slowest = Document::array();
+    for (const int node : report.init.slowest) slowest.push_back(report.names[static_cast<std::size_t>(node)]);
+    init = {{"groups", report.init.groups},
+            {"median_s", report.init.median_s},
+            {"most_s", report.init.most_s},
+            {"slowest", std::move(slowest)}};
+  }
+  document["init"] = std::move(init);
   Document parts = Document::array();
   for (const Finding& finding : findings.parts) parts.push_back(json_of(report, finding));
   document["findings"] = std::move(parts);

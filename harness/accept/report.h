@@ -27,6 +27,14 @@ struct InventoryNote {
   std::string what, why, advice;
 };
 
+/// From the start of the processes of a group's ranks until they were ready for their first collective.
+struct InitTimes {
+  int groups = 0;
+  double median_s = 0;
+  double most_s = 0;
+  std::vector<int> slowest = {};  ///< the nodes of the group that took longest
+};
+
 struct AcceptReport {
   std::vector<std::string> names;     ///< by node
   std::vector<int> leaves;            ///< by node
@@ -39,7 +47,8 @@ struct AcceptReport {
   std::vector<SizeFigures> sizes;        ///< of the stage groups
   long long soaked_operations = 0;       ///< that were verified in the stage soak
   double steps_per_second = 0;           ///< of the training in the stage job; 0: there was none
-  std::string command;                   ///< that repeats it
+  InitTimes init = {};
+  std::string command;  ///< that repeats it
   std::string build;
   std::int64_t began_s = 0, ended_s = 0;  ///< seconds since 1970
   int valid_hours = 24;                   ///< after the end

@@ -212,6 +212,21 @@ std::string fleet_line(const AcceptReport& report) {
                         report.valid_hours));
 }
 
+std::string init_line(const AcceptReport& report) {
+  const InitTimes& init = report.init;
+  if (init.groups == 0) return {};
+  std::vector<std::string> slowest;
+  for (const int node : init.slowest) slowest.push_back(report.names[static_cast<std::size_t>(node)]);
+  constexpr std::size_t kMostNamed = 4;
+  const std::size_t more = slowest.size() > kMostNamed ? slowest.size() - kMostNamed : 0;
+  slowest.resize(slowest.size() - more);
+  return fmt::format(
+      "# init, from the start of the processes to their first collective: {:.2f} s (median of {} groups), {:.2f} s at "
+      "most: {}{}\n",
+      init.median_s, init.groups, init.most_s, fmt::join(slowest, ", "),
+      more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
 }  // namespace
 
 std::string accept_table(const AcceptReport& report) {
@@ -232,7 +247,7 @@ std::string accept_table(const AcceptReport& report) {
   for (const StageReport& stage : report.stages) {
     if (!stage.left_out.empty()) text += fmt::format("# stage {} is left out: {}\n", stage.name, stage.left_out);
   }
-  return text + size_lines(report) + fleet_line(report);
+  return text + size_lines(report) + fleet_line(report) + init_line(report);
 }
 
 }  // namespace tutti::harness::accept

@@ -38,6 +38,7 @@ struct Arrival {
 struct BlockRecord {
   std::array<SampleRecord, kMostSamplesPerBlock + 1> samples{};  ///< and the last call
   std::int64_t wrong = 0;
+  std::int64_t first_call_ns = 0;
   Reason reason;
 };
 
@@ -139,6 +140,7 @@ class Calls {
   /// Elements that were found to be wrong on this runner, and why.
   [[nodiscard]] std::int64_t wrong() const { return damage_.wrong; }
   [[nodiscard]] Reason reason() const { return Reason::of(damage_.wrong, damage_.text, is_of_last_); }
+  [[nodiscard]] std::int64_t first_call_ns() const { return first_call_ns_; }
   [[nodiscard]] int discarded() const { return discarded_; }
   /// Of one sample or the last call, on the ranks of this runner.
   [[nodiscard]] const RankTimes& times_of(std::size_t index) const { return all_times_[index]; }
@@ -168,6 +170,7 @@ class Calls {
                                           : variant_.run_loop(times_, {.operations = operations}));
     TUTTI_ASSIGN_OR_RETURN(const std::int64_t instant_ns, runner_.last_start());
     runner_.settle();
+    if (first_call_ns_ == 0) first_call_ns_ = longest_of(times_);
     if (instant_ns_ != 0) period_ns_ = instant_ns - instant_ns_;
     instant_ns_ = instant_ns;
     return {};
@@ -250,6 +253,7 @@ class Calls {
   WarmUp warm_up_;
   int warming_calls_ = 0;
   std::int64_t warming_since_ns_ = 0;  ///< the first call of the batch began
+  std::int64_t first_call_ns_ = 0;     ///< that it took on the slowest rank of this runner
   std::int64_t instant_ns_ = 0;        ///< of the call before
   std::int64_t period_ns_ = 0;         ///< from one call to the next
 };
@@ -351,9 +355,13 @@ Result<BlockResult> run_block(Runner& runner, Variant& variant, const BlockOptio
 
   mine.wrong = calls.wrong();
   mine.reason = calls.reason();
+  mine.first_call_ns = calls.first_call_ns();
   TUTTI_ASSIGN_OR_RETURN(const std::vector<BlockRecord> all, runner.exchange(mine));
   result.reason = first_reason(all, &BlockRecord::reason).text();
-  for (const BlockRecord& record : all) result.wrong += record.wrong;
+  for (const BlockRecord& record : all) {
+    result.wrong += record.wrong;
+    result.first_call_ns = std::max(result.first_call_ns, record.first_call_ns);
+  }
   const bool judges_samples =
       variant.instance().collective == Collective::barrier && options.conditions.checking != Checking::none;
   for (std::size_t i = 0; i < calls.kept(); ++i) {

@@ -101,6 +101,7 @@ struct BlockResult {
   std::int64_t clocks_bound_ns = 0;  ///< the larger of the two estimates around it; 0: on one machine
   std::int64_t wrong = 0;  ///< elements on all runners, of all that was verified; barrier: samples that broke the rule
   std::string reason;      ///< the first runner's that has one
+  std::int64_t first_call_ns = 0;    ///< what the first call took on the slowest rank, discarded or not
   std::uint64_t last_salt = 0;       ///< of the last refill
   std::int64_t last_instant_ns = 0;  ///< at which the last call began
 

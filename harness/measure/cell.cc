@@ -26,6 +26,7 @@ constexpr std::int64_t kMostWarmUpNs = 1'000'000'000;
 constexpr std::int64_t kWarmUpShare = 8;  ///< a variant warms up for at most 1 / kWarmUpShare of its share
 
 Status hand_over(const Variant& variant, const Series& series, const CellOptions& options) {
+  if (options.on_first_call) options.on_first_call(variant.instance(), series.first_call_ns);
   if (!options.on_samples) return {};
   std::vector<Sample> samples;
   for (std::size_t index = 0; index < series.blocks.size(); ++index) {
@@ -90,6 +91,7 @@ Status add_block(Runner& runner, Variant& variant, Series& series, Source& sourc
                                                           .warm_up_end_ns = is_cold ? time.warm_up_end_ns() : 0,
                                                           .end_ns = time.end_ns}));
     source.salt = result.last_salt;
+    if (is_cold) series.first_call_ns = result.first_call_ns;
     if (is_cold) series.warm_up_calls = static_cast<std::int64_t>(result.discarded) * series.operations;
     if (series.wrong == 0) series.reason = result.reason;
     series.wrong += result.wrong;

@@ -42,6 +42,8 @@ struct CellOptions {
   /// So many of the last variants are limits (limit.h): they have no rows, and those whose buffers lie in memory of the
   /// same kind have their share. Of each: how it is measured.
   std::vector<std::string> limits = {};
+  /// Gets what the first call of a case took on the slowest rank, on runner 0; may be empty.
+  std::function<void(const Case& one, std::int64_t first_call_ns)> on_first_call = {};
   /// Gets all samples of a case, on runner 0; may be empty.
   std::function<Status(const Case& one, std::span<const Sample> samples)> on_samples = {};
 };

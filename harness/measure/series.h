@@ -35,6 +35,7 @@ struct Series {
   int operations = 1;                         ///< in a sample
   bool is_tuned = true;                       ///< false: the first block of a stream tells how long its loops should be
   std::optional<std::int64_t> warm_up_calls;  ///< empty: not warmed up yet
+  std::int64_t first_call_ns = 0;             ///< of the first block: see BlockResult
   std::int64_t look = next_look(0);           ///< the number of samples at which is_settled is decided anew
   bool is_settled = false;
 };

@@ -9,6 +9,7 @@
 #include "harness/cases/lists.h"
 #include "harness/machine/allowed_cores.h"
 #include "harness/machine/clock.h"
+#include "harness/machine/process_age.h"
 #include "harness/measure/cell_watch.h"
 #include "harness/measure/rows.h"
 #include "harness/record/rank_tally.h"
@@ -93,6 +94,8 @@ Measuring::Measuring(const SessionSpec& spec, const MeasureTask& task, const Pla
 }
 
 Status Measuring::begin() {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<double> ages_s, runner_.exchange(process_age_s().value_or(0)));
+  ready_s_ = std::ranges::max(ages_s);
   if (spec_.conditions.measures_limit() && has_gpu_memory(spec_, topology_))
     device_limit_.emplace(runner_.ranks(), systems_.gpu_memory());
   if (spec_.conditions.measures_limit() && runner_.has_machines()) {
@@ -110,13 +113,23 @@ Status Measuring::begin() {
   return report_facts();
 }
 
+Status Measuring::report_first_calls() {
+  if (first_calls_ns_.size() == told_first_calls_) return {};
+  told_first_calls_ = first_calls_ns_.size();
+  return report("facts", nlohmann::json{{"first_calls_ns", first_calls_ns_}}.dump());
+}
+
 Status Measuring::report_facts() {
   TUTTI_ASSIGN_OR_RETURN(floors_ns_, barriers_.measure_floors(runner_, spec_.conditions.sync));
   TUTTI_ASSIGN_OR_RETURN(clock_, runner_.agree(measure_clock()));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<BoundTo> bound, runner_.exchange(BoundTo::here()));
-  nlohmann::json facts{{"floors_ns", floors_ns_},          {"clock_tick_ns", clock_.tick_ns},
-                       {"clock_read_ns", clock_.read_ns},  {"in_time_ns", runner_.in_time_ns()},
-                       {"bound", nlohmann::json::array()}, {"backends", nlohmann::json::object()}};
+  nlohmann::json facts{{"floors_ns", floors_ns_},
+                       {"clock_tick_ns", clock_.tick_ns},
+                       {"clock_read_ns", clock_.read_ns},
+                       {"in_time_ns", runner_.in_time_ns()},
+                       {"bound", nlohmann::json::array()},
+                       {"backends", nlohmann::json::object()},
+                       {"ready_s", ready_s_}};
   for (const BoundTo& runner : bound) {
     const std::vector<int> list = runner.list();
     facts["bound"].push_back(list);
@@ -150,6 +163,7 @@ Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std:
   if (std::ranges::any_of(variants, is_on_gpu)) devices = gpus_of_ranks();
   CellWatch watch(runner_, cores_of_ranks_, Tree("/"), devices);
   TUTTI_ASSIGN_OR_RETURN(std::vector<Row> rows, measure_cell(runner_, variants, options));
+  TUTTI_RETURN_IF_ERROR(report_first_calls());
   TUTTI_ASSIGN_OR_RETURN(const std::string disturbed, watch.end());
   set_disturbed(rows, disturbed);
   for (Row& row : rows) {
@@ -219,6 +233,9 @@ CellOptions Measuring::cell_options(std::size_t index, std::vector<std::string> 
                       .conditions = spec_.conditions,
                       .barrier_of = [this](const Case& one) { return barriers_.find(one.backend); },
                       .limits = std::move(limits)};
+  options.on_first_call = [this](const Case& one, std::int64_t first_call_ns) {
+    if (!is_limit(one.backend)) first_calls_ns_.emplace(one.backend, first_call_ns);
+  };
   options.on_samples = [this](const Case& one, std::span<const Sample> samples) {
     if (task_.tells_samples) TUTTI_RETURN_IF_ERROR(report_samples(one, samples));
     return report_ranks(one, samples);

@@ -53,6 +53,7 @@ class Measuring {
     return runner_.index() == 0 ? send_(type, text) : Status();
   }
   Status report_facts();
+  Status report_first_calls();
   Status report_samples(const Case& one, std::span<const Sample> samples);
   Status report_ranks(const Case& one, std::span<const Sample> samples);
   /// CUDA's numbers of those that the ranks of this process lie on.
@@ -85,6 +86,9 @@ class Measuring {
   std::vector<int> cores_of_ranks_;          ///< of all runners together
   std::map<std::string, double> floors_ns_;  ///< see Barriers::measure_floors
   ClockFacts clock_;
+  double ready_s_ = 0;  ///< from the start of the oldest process until all systems were open on all ranks
+  std::map<std::string, std::int64_t> first_calls_ns_;  ///< by backend; runner 0's
+  std::size_t told_first_calls_ = 0;
   Budget budget_;
 };
 

@@ -27,9 +27,10 @@ namespace tutti::harness::session {
 ///   ranks  before it: what the samples of a case show of each rank (harness/record/rank_tally.h)
 ///   facts  JSON object: floors_ns (object: of a sample in which nothing is done, by backend where samples start after
 ///          its own barrier, else `all`), clock_tick_ns, clock_read_ns, bound (the cores that each runner may run on),
-///          and what each backend says of itself; at the end of a job on several machines: clocks, with bound_ns and
-///          change_ns (Runner::Clocks); of a check whose order is drawn: order, with steps and trace
-///          (harness/measure/order.h)
+///          and what each backend says of itself; also ready_s, from the start of
+///          the oldest process of a rank until all systems were open; after a cell first_calls_ns, what the first call
+///          of each backend took; at the end of a job on several machines: clocks, with bound_ns and change_ns
+///          (Runner::Clocks); of a check whose order is drawn: order, with steps and trace (harness/measure/order.h)
 ///   soak   what a soak found (harness/soak/soak.h)
 ///   trained  what a training came to with one way of adding up gradients (harness/train/train.h)
 ///   training  how far it is

@@ -144,10 +144,14 @@ def facts_of(document: dict) -> list[tuple[str, str]]:
     pairs = f"{document.get('tested_pairs')} of {document.get('pairs')}, {document.get('rounds')} rounds and {document.get('repeat_rounds')} of repeats"
     validity = "a pretended cluster: nothing was measured" if document.get("is_pretended") else \
         f"{document.get('valid_hours')} h after {document.get('ended')}"
+    init = document.get("init") or {}
+    times = f"{init['median_s']:.2f} s in the median, {init['most_s']:.2f} s at most: {', '.join(map(str, init.get('slowest') or []))}" \
+        if is_number(init.get("median_s")) and is_number(init.get("most_s")) else ""
     found = [("a pair within a leaf", speed("near_bytes_per_second")), ("a pair between leaves", speed("far_bytes_per_second")),
              ("latency", f"{fleet['latency_us']:.3g} us" if is_number(fleet.get("latency_us")) else ""),
              ("spread of nodes", percent(fleet.get("spread_of_nodes")).lstrip("+") + " %"),
              ("spread of repeats", percent(fleet.get("spread_of_repeats")).lstrip("+") + " %"),
+             ("from the start of processes to their first collective", times),
              ("pairs", pairs), ("margin", f"{100 * document['margin']:g} %" if is_number(document.get("margin")) else ""),
              ("operations of the soak, each verified", f"{document['soaked_operations']:,}" if document.get("soaked_operations") else ""),
              ("confidence", style.plain(document.get("confidence"))), ("valid", validity), ("command", document.get("command") or ""),

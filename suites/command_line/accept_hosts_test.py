@@ -137,6 +137,7 @@ class AcceptedHosts(unittest.TestCase):
         with self.on("a,absent,b", "--budget", "4s") as run:
             result = run.wait(support.patience(60))
             self.assertRegex(result.out, r"absent +ERROR")
+            self.assertRegex(result.out, r"# init, from the start of the processes to their first collective: \S+ s \(median of \d+ groups\), \S+ s at most: (a, b|b, a)\n")
             self.assertIn("exited with code 255 before it had come: no route to absent", result.out)
             self.assertEqual({tuple(line["group"]) for line in self.written(run)}, {("a", "b")})
             self.assertEqual(self.failed(run), [])

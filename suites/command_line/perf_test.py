@@ -212,7 +212,9 @@ class Table(unittest.TestCase):
             done = perf(program, *words, "--csv", f"{folder}/x.csv", "--json", f"{folder}/x.json")
             self.assertEqual(done.code, 0, done)
             found = support.read_csv(f"{folder}/x.csv")[1]
-            self.assertEqual(support.differences(found, support.read_json(f"{folder}/x.json")["rows"]), [])
+            record = support.read_json(f"{folder}/x.json")
+            self.assertEqual(support.differences(found, record["rows"]), [])
+            self.assertRegex(" ".join(record["measurement"]), r"^first_call_us\.P\d+\.tutti init_s\.P\d+$")
             return done, found
 
     def test_where_a_narrow_float_cannot_add_all_ranks_every_rank_is_checked_in_passes(self):

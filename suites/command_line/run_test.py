@@ -154,7 +154,10 @@ class Interleaved(unittest.TestCase):
         self.assertEqual(self.record["seed"], "1")
         self.assertIn("openmpi", self.record["versions"])
         self.assertIn("Open MPI", self.record["versions"]["openmpi"])
-        self.assertEqual(list(self.record["measurement"]), ["clock_read_ns", "clock_tick_ns", "floor_us.P2", "in_time_ns.P2"])
+        self.assertEqual(list(self.record["measurement"]), ["clock_read_ns", "clock_tick_ns", *[f"first_call_us.P2.{name}" for name in sorted({row["backend"] for row in self.rows})],
+                          "floor_us.P2", "in_time_ns.P2", "init_s.P2"])
+        self.assertGreater(float(self.record["measurement"]["init_s.P2"]), 0)
+        self.assertRegex(self.result.out, r"# init \(P=2\): \S+ s from the start of the processes until all was open; first call: ")
 
     def test_an_identifier_selects_its_case(self):
         chosen = {(row["collective"], row["backend"]): row["case"] for row in self.rows}

@@ -195,6 +195,14 @@ Status Reports::conclude(const Trailer& trailer, const MemoryUse& memory) {
   return failure_;
 }
 
+void Reports::add_init(const WalkResult& result) {
+  if (!json_) return;
+  const std::size_t ranks = facts_.devices.size();
+  note(json_->set_measurement(fmt::format("init_s.P{}", ranks), result.ready_s));
+  if (result.first_call_us == 0) return;
+  note(json_->set_measurement(fmt::format("first_call_us.P{}.{}", ranks, settings_.backend), result.first_call_us));
+}
+
 void Reports::give_up() {
   if (json_) note(json_->end());
 }

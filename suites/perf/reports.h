@@ -40,6 +40,8 @@ class Reports {
   Status print_opening(std::optional<std::int64_t> reduced_to);
   /// A file that cannot be written stops nothing: conclude() says it. Errors: as print_opening.
   Status add(const Report& report);
+  /// How long it took to begin, for --json.
+  void add_init(const WalkResult& result);
   /// The last word where it does not come to a trailer.
   void give_up();
   /// The trailer. Errors: invalid_argument: an output that could not be written.

@@ -10,7 +10,9 @@
 
 #include "harness/cases/lists.h"
 #include "harness/cases/topology.h"
+#include "harness/machine/clock.h"
 #include "harness/machine/gpu.h"
+#include "harness/machine/process_age.h"
 #include "harness/measure/memory.h"
 #include "harness/measure/precision.h"
 #include "harness/measure/rows.h"
@@ -42,6 +44,9 @@ class Walk {
 
   Result<WalkResult> run() {
     TUTTI_RETURN_IF_ERROR(settings_.backend == kNccl ? open_nccl() : settings_.device ? open_blocks() : open_backend());
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<double> ages_s,
+                           place_.runner.exchange(harness::process_age_s().value_or(0)));
+    result_.ready_s = std::ranges::max(ages_s);
     // Free memory of GPUs may differ from process to process.
     TUTTI_ASSIGN_OR_RETURN(const std::vector<std::int64_t> most, place_.runner.exchange(max_bytes_));
     max_bytes_ = *std::ranges::min_element(most);
@@ -174,13 +179,25 @@ class Walk {
       TUTTI_ASSIGN_OR_RETURN(Variant variant,
                              make(case_of(dtype, op, root, size_for(program_, bytes, dtype, ranks()), false)));
       variant.refill(0);
-      TUTTI_RETURN_IF_ERROR(harness::warm_up(place_.runner, variant, settings_.warm_up));
+      const bool is_first = result_.first_call_us == 0;
+      if (is_first) TUTTI_RETURN_IF_ERROR(time_first_call(variant));
+      TUTTI_RETURN_IF_ERROR(harness::warm_up(place_.runner, variant, settings_.warm_up - (is_first ? 1 : 0)));
       if (bytes == 0 || bytes > max_bytes_ / 2) break;
     }
     for (std::int64_t bytes = settings_.min_bytes; bytes <= max_bytes_; bytes = settings_.next_size(bytes)) {
       TUTTI_RETURN_IF_ERROR(measure_row(dtype, op, root, size_for(program_, bytes, dtype, ranks())));
       if (settings_.min_bytes == max_bytes_) break;
     }
+    return {};
+  }
+
+  /// The first operation of all, which sets up what a library puts off.
+  Status time_first_call(Variant& variant) {
+    const std::int64_t begin_ns = harness::monotonic_ns();
+    TUTTI_RETURN_IF_ERROR(harness::warm_up(place_.runner, variant, 1));
+    const std::int64_t mine_ns = harness::monotonic_ns() - begin_ns;
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<std::int64_t> all_ns, place_.runner.exchange(mine_ns));
+    result_.first_call_us = static_cast<double>(std::ranges::max(all_ns)) * 1e-3;
     return {};
   }
 

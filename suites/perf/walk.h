@@ -46,7 +46,9 @@ struct WalkResult {
   std::int64_t failed_checks = 0;
   double bus_sum = 0;
   std::int64_t placements = 0;
-  MemoryUse memory;  ///< of CPU ranks all buffers together; of GPUs the one that has most
+  double ready_s = 0;        ///< from the start of the oldest process until the backend was open on all ranks
+  double first_call_us = 0;  ///< what the first untimed operation took on the slowest runner; 0: there was none
+  MemoryUse memory;          ///< of CPU ranks all buffers together; of GPUs the one that has most
 
   [[nodiscard]] std::optional<double> average() const;  ///< empty: there was no row
 };

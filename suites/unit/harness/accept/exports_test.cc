@@ -65,6 +65,20 @@ TEST(AcceptExports, JsonHasTheSentenceAndNumbers) {
   EXPECT_NEAR(document.at("findings").at(0).at("of_fleet").get<double>(), -0.1, 1e-12);
   EXPECT_EQ(document.at("nodes").at(3).at("verdict"), "ERROR");
   EXPECT_NEAR(document.at("fleet").at("near_bytes_per_second").get<double>(), 11.6e9, 1);
+  EXPECT_TRUE(document.at("init").is_null());
+}
+
+TEST(AcceptExports, TimesOfInitNameTheSlowestGroup) {
+  AcceptReport report = healthy(6);
+  EXPECT_THAT(accept_table(report), Not(HasSubstr("# init")));
+  report.init = {.groups = 3, .median_s = 0.21, .most_s = 0.9, .slowest = {2, 5}};
+  EXPECT_EQ(nlohmann::json::parse(accept_json(report)).at("init"),
+            nlohmann::json::parse(R"({"groups":3,"median_s":0.21,"most_s":0.9,"slowest":["node3","node6"]})"));
+  const std::string line =
+      "# init, from the start of the processes to their first collective: 0.21 s (median of 3 groups), ";
+  EXPECT_THAT(accept_table(report), HasSubstr(line + "0.90 s at most: node3, node6\n"));
+  report.init.slowest = {0, 1, 2, 3, 4, 5};
+  EXPECT_THAT(accept_table(report), HasSubstr("0.90 s at most: node1, node2, node3, node4 and 2 more\n"));
 }
 
 TEST(AcceptTable, HasALineForEachNodeOfAFew) {

@@ -49,10 +49,14 @@ SessionSpec checks(RanksAs ranks_as) { return spec_of(ranks_as, CheckTask()); }
 /// With a budget that is used up: the shortest cells there are.
 SessionSpec measures(RanksAs ranks_as) { return spec_of(ranks_as, MeasureTask{.end_ns = monotonic_ns()}); }
 
-/// Of threads each measured case has a message of its ranks, which is left aside; of tasks none has.
+/// Of threads each measured case has a message of its ranks, which is left aside; of tasks none has. So is what the
+/// first call took.
 void expect_ok_rows(const SessionSpec& spec, std::vector<Message> messages, std::size_t first) {
   const std::size_t of_ranks = std::erase_if(messages, [](const Message& one) { return one.type == "ranks"; });
   const bool tells_ranks = spec.as<MeasureTask>() != nullptr && spec.ranks_as == RanksAs::threads;
+  const std::size_t of_calls = std::erase_if(
+      messages, [](const Message& one) { return one.text.starts_with("{\"first_calls_ns\":{\"tutti\":"); });
+  EXPECT_EQ(of_calls, spec.as<MeasureTask>() != nullptr ? 1U : 0U);
   EXPECT_EQ(of_ranks, tells_ranks ? spec.cells.size() : 0);
   ASSERT_EQ(messages.size(), first + 2 * spec.cells.size());
   for (std::size_t i = 0; i < spec.cells.size(); ++i) {
@@ -90,6 +94,7 @@ TEST(Session, MeasuresOnThreadsAndAsTasksAndTellsTheFactsFirst) {
     const auto facts = nlohmann::json::parse(messages.front().text);
     EXPECT_EQ(facts.at("floors_ns").size(), 1U);
     EXPECT_GE(facts.at("floors_ns").at("all"), 0.0);
+    EXPECT_GE(facts.at("ready_s"), 0.0);
     EXPECT_EQ(facts.at("backends").at("tutti").at("transport"), "local");
     expect_ok_rows(spec, messages, 1);
   }
