@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti simulate`: how long the schedules of a collective take on a machine that a file describes.
 #include <algorithm>
-#include <cmath>
-#include <optional>
 #include <sstream>
 #include <vector>
 
@@ -13,7 +11,6 @@
 #include "harness/cases/sweep.h"
 #include "harness/simulate/machine_file.h"
 #include "harness/simulate/predictor.h"
-#include "harness/simulate/routes.h"
 #include "harness/text/counted.h"
 #include "harness/text/output_file.h"
 #include "harness/text/read_file.h"
@@ -21,6 +18,7 @@
 #include "impl/types/names.h"
 #include "impl/types/number.h"
 #include "src/program.h"
+#include "src/simulate_details.h"
 #include "src/simulate_fit.h"
 
 namespace tutti::program {
@@ -59,7 +57,8 @@ struct Plan {
 struct Forecast {
   struct Column {
     const Algorithm* algorithm;
-    std::vector<double> us;  ///< by size
+    std::vector<double> us;        ///< by size
+    std::vector<double> sound_us;  ///< without the machine's faults; empty if it has none
   };
   int ranks = 0;
   std::vector<std::int64_t> bytes;
@@ -146,34 +145,41 @@ Problem problem_of(const Plan& plan, int ranks) {
   return problem;
 }
 
+/// Microseconds for each count. Errors: as Predictor.
+Result<std::vector<double>> times_of(const Algorithm& algorithm, const Problem& problem,
+                                     const simulate::Machine& machine, const std::vector<Count>& counts) {
+  TUTTI_ASSIGN_OR_RETURN(const simulate::Predictor predictor, simulate::Predictor::make(algorithm, problem, machine));
+  std::vector<double> us;
+  for (const Count count : counts) {
+    TUTTI_ASSIGN_OR_RETURN(const simulate::Prediction prediction,
+                           predictor.at(static_cast<double>(count) * kElementBytes));
+    us.push_back(prediction.ns / 1000);
+  }
+  return us;
+}
+
 Forecast forecast_of(const Plan& plan, int ranks) {
   const Problem problem = problem_of(plan, ranks);
   Forecast forecast{.ranks = ranks};
   std::vector<Count> counts;
   for (const std::int64_t size : plan.sizes) harness::append_new(counts, count_for_bytes(problem, size, kElementBytes));
   for (const Count count : counts) forecast.bytes.push_back(buffer_bytes(problem, count, kElementBytes));
+  simulate::Machine sound = plan.machine;
+  sound.faults.clear();
   for (const Algorithm* algorithm : plan.algorithms) {
-    Forecast::Column column{.algorithm = algorithm, .us = {}};
-    Status failure;
-    const auto predictor = simulate::Predictor::make(*algorithm, problem, plan.machine);
-    failure = predictor.status();
-    for (std::size_t i = 0; i < counts.size() && failure.is_ok(); ++i) {
-      const auto prediction = predictor.value().at(static_cast<double>(counts[i]) * kElementBytes);
-      failure = prediction.status();
-      if (failure.is_ok()) column.us.push_back(prediction.value().ns / 1000);
+    const auto us = times_of(*algorithm, problem, plan.machine, counts);
+    if (!us.is_ok()) {
+      forecast.left_out.push_back(fmt::format("{}: {}", algorithm->name, us.status().message()));
+      continue;
     }
-    if (failure.is_ok())
-      forecast.columns.push_back(std::move(column));
-    else
-      forecast.left_out.push_back(fmt::format("{}: {}", algorithm->name, failure.message()));
+    Forecast::Column column{.algorithm = algorithm, .us = us.value(), .sound_us = {}};
+    if (!plan.machine.faults.empty()) {
+      const auto without = times_of(*algorithm, problem, sound, counts);
+      if (without.is_ok()) column.sound_us = without.value();
+    }
+    forecast.columns.push_back(std::move(column));
   }
   return forecast;
-}
-
-/// Four digits.
-std::string us_text(double us) {
-  const int before = us > 0 ? static_cast<int>(std::floor(std::log10(us))) + 1 : 1;
-  return fmt::format("{:.{}f}", us, std::clamp(4 - before, 0, 3));
 }
 
 void print_machine(const Plan& plan, bool is_example) {
@@ -185,138 +191,55 @@ void print_machine(const Plan& plan, bool is_example) {
   for (std::string line; std::getline(lines, line);) harness::print("{}{}\n", line.empty() ? "#" : "#   ", line);
 }
 
+std::size_t width_of(const Forecast::Column& column) { return std::max(kNarrowest, column.algorithm->name.size()); }
+
+/// A line for each size with `cell(column, row)` in each column, and the columns' names above.
+template <class Cell>
+void print_columns(const Forecast& forecast, std::string_view unit, const Cell& cell) {
+  std::vector<std::string> lines{fmt::format("#{:>12}", "size"), fmt::format("#{:>12}", "(B)")};
+  for (const std::int64_t bytes : forecast.bytes) lines.push_back(fmt::format("{:>13}", bytes));
+  for (const Forecast::Column& column : forecast.columns) {
+    lines[0] += fmt::format("  {:>{}} ", column.algorithm->name, width_of(column));
+    lines[1] += fmt::format("  {:>{}} ", unit, width_of(column));
+    for (std::size_t row = 0; row < forecast.bytes.size(); ++row)
+      lines[row + 2] += fmt::format("  {:>{}}", cell(column, row), width_of(column) + 1);
+  }
+  for (std::string& line : lines) {
+    line.erase(line.find_last_not_of(' ') + 1);
+    harness::print("{}\n", line);
+  }
+}
+
 void print_table(const Forecast& forecast, const Plan& plan) {
   const int node = plan.machine.ranks_per_node;
   harness::print("\n# {} on {}\n", harness::counted(forecast.ranks, "rank"),
                  harness::counted(std::max(1, forecast.ranks / node), "node"));
   for (const std::string& reason : forecast.left_out) harness::print("# left out: {}\n", reason);
   if (forecast.columns.empty()) return;
-  const auto width = [](const Forecast::Column& column) { return std::max(kNarrowest, column.algorithm->name.size()); };
-  std::string names = fmt::format("#{:>12}", "size"), units = fmt::format("#{:>12}", "(B)");
-  for (const Forecast::Column& column : forecast.columns) {
-    names += fmt::format("  {:>{}} ", column.algorithm->name, width(column));
-    units += fmt::format("  {:>{}} ", "(us)", width(column));
-  }
-  while (names.ends_with(' ')) names.pop_back();
-  while (units.ends_with(' ')) units.pop_back();
-  harness::print("{}\n{}\n", names, units);
-  for (std::size_t row = 0; row < forecast.bytes.size(); ++row) {
-    std::string line = fmt::format("{:>13}", forecast.bytes[row]);
-    for (const Forecast::Column& column : forecast.columns) {
-      const bool is_best = column.us[row] == forecast.best(row);
-      line += fmt::format("  {:>{}}{}", us_text(column.us[row]), width(column), is_best ? '*' : ' ');
-    }
-    while (line.ends_with(' ')) line.pop_back();
-    harness::print("{}\n", line);
-  }
+  print_columns(forecast, "(us)", [&](const Forecast::Column& column, std::size_t row) {
+    return us_text(column.us[row]) + (column.us[row] == forecast.best(row) ? '*' : ' ');
+  });
+  if (plan.machine.faults.empty()) return;
+  harness::print("\n# longer than without the {} of the file\n", harness::counted(plan.machine.faults.size(), "fault"));
+  print_columns(forecast, "(%)", [](const Forecast::Column& column, std::size_t row) {
+    if (column.sound_us.empty()) return std::string("- ");
+    return fmt::format("{:+.1f} ", 100 * (column.us[row] / column.sound_us[row] - 1));
+  });
 }
 
 std::string csv_of(const std::vector<Forecast>& forecasts, const Plan& plan) {
-  std::string text = "collective,algorithm,ranks,ranks_per_node,bytes,predicted_us,is_fastest\n";
+  std::string text = "collective,algorithm,ranks,ranks_per_node,bytes,predicted_us,is_fastest,without_faults_us\n";
   for (const Forecast& forecast : forecasts) {
     for (std::size_t row = 0; row < forecast.bytes.size(); ++row) {
       for (const Forecast::Column& column : forecast.columns) {
-        text += fmt::format("{},{},{},{},{},{:.6g},{}\n", to_string(plan.collective), column.algorithm->name,
+        text += fmt::format("{},{},{},{},{},{:.6g},{},{}\n", to_string(plan.collective), column.algorithm->name,
                             forecast.ranks, plan.machine.ranks_per_node, forecast.bytes[row], column.us[row],
-                            column.us[row] == forecast.best(row) ? 1 : 0);
+                            column.us[row] == forecast.best(row) ? 1 : 0,
+                            column.sound_us.empty() ? "" : fmt::format("{:.6g}", column.sound_us[row]));
       }
     }
   }
   return text;
-}
-
-/// Which steps the path has to show where it is long: from both of its ends.
-constexpr std::size_t kMostShownSteps = 24;
-constexpr std::size_t kMostShownLoads = 16;
-
-/// From which node to which, and over which links.
-std::string way_text(int from, int to, const simulate::Routes& routes) {
-  const int sender = routes.node_at(from), receiver = routes.node_at(to);
-  if (sender == receiver) return fmt::format("within {}", simulate::node_text(receiver));
-  std::vector<int> links;
-  routes.find(from, to, links);
-  std::vector<std::string> names;
-  for (const int link : links) names.push_back(routes.name(link));
-  return fmt::format("{} to {}{}{}", simulate::node_text(sender), simulate::node_text(receiver),
-                     names.empty() ? "" : " over ", fmt::join(names, ", "));
-}
-
-std::string what_happens(const simulate::PathStep& step, const Schedule& schedule, double unit_bytes,
-                         const simulate::Routes& routes) {
-  const Step what = schedule.step(step.rank, step.step);
-  if (what.verb == Verb::signal) return "sets a flag";
-  const std::string way = step.from >= 0 ? way_text(step.from, step.rank, routes) : std::string();
-  if (what.verb == Verb::wait)
-    return step.from < 0 ? "finds all flags set" : fmt::format("waits for the flag of rank {}, {}", step.from, way);
-  std::vector<std::string> words;
-  const auto is_channel = [](const Operand& operand) { return operand.space == Space::channel; };
-  const bool receives = std::ranges::any_of(what.sources, is_channel);
-  if (step.from >= 0)
-    words.push_back(fmt::format("waits for the message of rank {}, {}", step.from, way));
-  else if (receives)
-    words.push_back("takes a message that is there");
-  int operands = 0;
-  for (const Operand& source : what.sources) operands += source.ranks.n;
-  if (operands > 1) words.push_back("reduces");
-  if (!std::ranges::all_of(what.destinations, is_channel)) words.push_back("stores");
-  for (const Operand& destination : what.destinations) {
-    if (is_channel(destination)) words.push_back(fmt::format("sends to rank {}", destination.ranks.first));
-  }
-  return fmt::format("{} ({:.0f} B)", fmt::join(words, ", "), static_cast<double>(step.units) * unit_bytes);
-}
-
-void print_path(const simulate::Prediction& prediction, const simulate::Predictor& predictor, double block_bytes,
-                const Plan& plan) {
-  const auto& path = prediction.path;
-  simulate::Parts all;
-  int crossings = 0;
-  for (const simulate::PathStep& step : path) {
-    all.processor += step.parts.processor;
-    all.memory += step.parts.memory;
-    all.latency += step.parts.latency;
-    all.wire += step.parts.wire;
-    all.interface += step.parts.interface;
-    all.links += step.parts.links;
-    crossings += step.from >= 0 ? 1 : 0;
-  }
-  harness::print("\n# critical path: {} us, {}, {} between ranks\n", us_text(prediction.ns / 1000),
-                 harness::counted(path.size(), "step"), harness::counted(crossings, "transfer"));
-  const double whole = std::max(prediction.ns, 1e-9);
-  for (const auto& [name, ns] : {std::pair("processors send and receive", all.processor),
-                                 {"reducing and copying", all.memory},
-                                 {"latency", all.latency},
-                                 {"bytes on the wire", all.wire},
-                                 {"waiting for an interface", all.interface},
-                                 {"waiting for a link", all.links}}) {
-    if (ns > 0) harness::print("#   {:<28} {:>10} us {:>4.0f} %\n", name, us_text(ns / 1000), 100 * ns / whole);
-  }
-  const double unit_bytes = block_bytes / std::max(1, predictor.schedule().shape.units_per_block);
-  const simulate::Routes routes(plan.machine, predictor.schedule().problem.ranks, 0);
-  harness::print("#{:>10} {:>10}  {:>7} {:>6}\n#{:>10} {:>10}\n", "from", "until", "rank", "step", "(us)", "(us)");
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    if (path.size() > kMostShownSteps && i == kMostShownSteps / 2) {
-      const std::size_t left = path.size() - kMostShownSteps;
-      harness::print("            ... {} more\n", left);
-      i += left;
-    }
-    const simulate::PathStep& step = path[i];
-    harness::print(" {:>10} {:>10}  {:>7} {:>6}  {}\n", us_text(step.begin / 1000), us_text(step.end / 1000), step.rank,
-                   step.step, what_happens(step, predictor.schedule(), unit_bytes, routes));
-  }
-}
-
-void print_loads(const simulate::Prediction& prediction, const simulate::Predictor& predictor, int ranks) {
-  const auto& loads = prediction.loads;
-  harness::print("\n# busiest interfaces and links, {} in all{}\n", loads.size(),
-                 predictor.walked() < ranks ? fmt::format("; what is walked, in place of all, is {}",
-                                                          harness::counted(predictor.walked(), "rank"))
-                                            : "");
-  if (loads.empty()) return;
-  harness::print("#{:>10} {:>6}\n#{:>10} {:>6}\n", "busy", "share", "(us)", "(%)");
-  for (std::size_t i = 0; i < std::min(loads.size(), kMostShownLoads); ++i) {
-    harness::print(" {:>10} {:>6.1f}  {}\n", us_text(loads[i].busy / 1000), 100 * loads[i].busy / prediction.ns,
-                   loads[i].name);
-  }
 }
 
 /// `--path` and `--links` show one time.
@@ -343,7 +266,7 @@ int show_details(const SimulateRequest& request, const Plan& plan) {
   const double block_bytes = static_cast<double>(count) * kElementBytes;
   const auto details = predictor.value().details(block_bytes);
   if (!details.is_ok()) return complain(details.status());
-  if (request.shows_path) print_path(details.value(), predictor.value(), block_bytes, plan);
+  if (request.shows_path) print_path(details.value(), predictor.value(), block_bytes, plan.machine);
   if (request.shows_links) print_loads(details.value(), predictor.value(), problem.ranks);
   return exit_ok;
 }

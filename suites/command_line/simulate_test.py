@@ -92,6 +92,10 @@ class Simulate(unittest.TestCase):
               [tree.format(1), tree.format(4), tree.format(4) + '[[fault]]\nwhat = "uplink"\nleaf = "B"\nshare = "50%"\n']
               for row in self.rows(*asked, self.on_file(LOGGP + text))]
         self.assertEqual(us, sorted(set(us)), "each is slower than the one before")
+        slow = self.on_file(LOGGP + tree.format(4) + '[[fault]]\nwhat = "uplink"\nleaf = "B"\nshare = "50%"\n')
+        self.assertRegex(self.simulate(*asked, slow), r"(?m)^# longer than without the 1 fault of the file\n.*\n.*\n +1048576 +\+\d+\.\d$")
+        (row,) = self.rows(*asked, slow)
+        self.assertEqual([float(row["without_faults_us"]), float(row["predicted_us"])], us[1:])
 
     def test_the_critical_path_of_a_ring(self):
         page = self.simulate("all_reduce", "--algorithms", "ring", "--ranks", "4", "--sizes", "64K", "--machine",
