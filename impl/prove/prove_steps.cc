@@ -15,7 +15,7 @@
 namespace tutti {
 namespace {
 
-constexpr std::int64_t kMostBytesOfValues = std::int64_t{512} << 20U;  // messages in flight may be as many again
+constexpr std::int64_t kMostBytesOfValues = std::int64_t{800} << 20U;
 
 /// What was derived in one form: `costs` are of all ranks, or one that stands for all.
 struct Derived {

@@ -25,7 +25,7 @@ struct StepsProof {
 
 /// Proves all obligations of prove.h in units, out of place and in place, and that the schedule's cost formula,
 /// `least_slots` and `synchronises` are true. Errors: refuted with the first findings; unavailable where no rank stands
-/// for all and the values of all ranks are more than a gigabyte.
+/// for all and the values of all ranks are more than 800 MiB.
 [[nodiscard]] Result<StepsProof> prove_steps(const Schedule& schedule);
 
 /// The same fault on fewer ranks.

@@ -219,9 +219,9 @@ class StepsWalk {
     for (; me.heard < step.ranks.n; ++me.heard) {
       const int peer = step.ranks.at(me.heard, ranks_);
       State& other = state(peer);
-      const auto at =
-          std::ranges::find_if(other.signals, [&](const Signal& signal) { return signal.phase == step.phase; });
-      if (at == other.signals.end()) {
+      // Phases rise from SIGNAL to SIGNAL, or a finding says so.
+      const auto at = std::ranges::lower_bound(other.signals, step.phase, {}, &Signal::phase);
+      if (at == other.signals.end() || at->phase != step.phase) {
         other.waiting.push_back(rank);
         return false;
       }
@@ -565,7 +565,7 @@ std::int64_t bytes_of_values(const Schedule& schedule) {
              std::int64_t{schedule.shape.units_per_block};
     units += schedule.shape.scratch_units;
   }
-  constexpr std::int64_t kOfAccesses = 192;  // that are kept for the check of races
+  constexpr std::int64_t kOfAccesses = 32;  // that are kept for the check of races
   const bool exposes = schedule.shape.exposes_input || schedule.shape.exposes_output;
   return units * (static_cast<std::int64_t>(sizeof(Sum)) + (exposes ? kOfAccesses : 0));
 }

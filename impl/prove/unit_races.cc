@@ -2,6 +2,7 @@
 #include "impl/prove/unit_races.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace tutti {
 namespace {
@@ -10,11 +11,11 @@ bool shows(const Step& step) { return !step.read.is_empty() || !step.write.is_em
 
 }  // namespace
 
-std::int64_t UnitRaces::place(int owner, Space space, int unit) const {
+std::uint32_t UnitRaces::place(int owner, Space space, int unit) const {
   const bool is_shared = form_.is_in_place && steps::is_user(space);
   const int begin =
       is_shared ? steps::begin_in_place(schedule_.problem, schedule_.shape.units_per_block, owner, space) : 0;
-  return 3 * (static_cast<std::int64_t>(begin) + unit) + static_cast<std::int64_t>(memory(space));
+  return 3 * static_cast<std::uint32_t>(begin + unit) + static_cast<std::uint32_t>(memory(space));
 }
 
 /// The first WAIT of the owner for a later phase of `target`.
@@ -74,18 +75,12 @@ void UnitRaces::own(const Access& access) {
   if (owner == nullptr) return;
   const std::size_t at = memory(access.space);
   if (!(access.is_write ? owner->is_shown[at] : owner->is_written[at])) return;  // in nobody's way
-  Log& log = owner->logs[place(access.owner, access.space, access.unit)];
-  if (access.is_write) {
-    log.own.push_back(
-        {.accessor = access.accessor, .step = access.step, .from = access.step, .to = access.step, .is_own = true});
-  } else {
-    log.reads.push_back({.accessor = access.accessor,
-                         .other = -1,
-                         .step = access.step,
-                         .from = access.step,
-                         .to = access.step,
-                         .is_own = true});
-  }
+  owner->events.push_back({.place = place(access.owner, access.space, access.unit),
+                           .accessor = access.accessor,
+                           .step = access.step,
+                           .show = 0,
+                           .is_own = 1,
+                           .is_write = access.is_write ? 1U : 0U});
 }
 
 bool UnitRaces::remote(const Access& access, int count) {
@@ -108,20 +103,14 @@ bool UnitRaces::remote(const Access& access, int count) {
       reason = "though it has already signalled a later phase: the exposure may be closed";
       continue;
     }
-    Log& log = owner->logs[place(access.owner, access.space, access.unit)];
-    const int to = close_of(*owner, show, access.accessor);
-    if (access.is_write) {
-      log.writes.push_back(
-          {.accessor = access.accessor, .step = access.step, .from = show.index, .to = to, .is_own = false});
-      return true;
-    }
-    for (Reads& reads : log.reads) {
-      if (reads.is_own || reads.from != show.index || reads.to != to) continue;
-      if (reads.accessor != access.accessor) reads.other = access.accessor;
-      return true;
-    }
-    log.reads.push_back(
-        {.accessor = access.accessor, .other = -1, .step = access.step, .from = show.index, .to = to, .is_own = false});
+    const bool is_in_the_way = access.is_write || memory(access.space) != static_cast<std::size_t>(Space::input);
+    if (!is_in_the_way) return true;
+    owner->events.push_back({.place = place(access.owner, access.space, access.unit),
+                             .accessor = access.accessor,
+                             .step = access.step,
+                             .show = static_cast<std::uint32_t>(i),
+                             .is_own = 0,
+                             .is_write = access.is_write ? 1U : 0U});
     return true;
   }
   findings_.add(access.accessor, access.step, "{} {} unit {} of rank {}, {}", access.is_write ? "writes" : "reads",
@@ -129,46 +118,48 @@ bool UnitRaces::remote(const Access& access, int count) {
   return false;
 }
 
-void UnitRaces::check(int owner, std::int64_t place, const Log& log) {
-  const auto overlap = [](const auto& a, const auto& b) {
-    if (a.is_own && b.is_own) return false;
-    if (a.is_own) return a.from > b.from && a.from < b.to;
-    if (b.is_own) return b.from > a.from && b.from < a.to;
-    return a.to > b.from && b.to > a.from;
-  };
-  const auto report = [&](const auto& a, const char* a_does, const auto& b, const char* b_does) {
-    const auto say = [&](const auto& other, const char* other_does, const auto& remote, const char* remote_does) {
-      findings_.add(
-          other.accessor, other.step,
-          "race: {}s {} unit {} of rank {} while rank {} may {} it in its step {} (exposed at rank {} step {})",
-          other_does, steps::name_of(static_cast<Space>(place % 3)), place / 3, owner, remote.accessor, remote_does,
-          remote.step, owner, remote.from);
-    };
-    a.is_own ? say(a, a_does, b, b_does) : say(b, b_does, a, a_does);
-  };
-  const auto is_by_others = [](const Reads& reads, int accessor) {
-    return reads.accessor != accessor || reads.other >= 0;
-  };
-  for (const Write& write : log.own) {
-    for (const Reads& reads : log.reads) {
-      if (reads.is_own || !overlap(reads, write)) continue;
-      report(reads, "read", write, "write");
-      return;
+UnitRaces::Span UnitRaces::span_of(const Owner& owner, const Event& event) const {
+  if (event.is_own != 0) return {.from = event.step, .to = event.step};
+  const Flag& show = owner.shows[event.show];
+  return {.from = show.index, .to = close_of(owner, show, event.accessor)};
+}
+
+bool UnitRaces::conflict(const Owner& owner, const Event& a, const Event& b) const {
+  if (a.accessor == b.accessor || (a.is_write == 0 && b.is_write == 0)) return false;
+  const Span at = span_of(owner, a), other = span_of(owner, b);
+  if (a.is_own != 0) return at.from > other.from && at.from < other.to;
+  if (b.is_own != 0) return other.from > at.from && other.from < at.to;
+  return at.to > other.from && other.to > at.from;
+}
+
+/// Of each place one conflict.
+void UnitRaces::check_races(int rank, Owner& owner) {
+  std::vector<Event>& events = owner.events;
+  std::ranges::sort(events, [](const Event& a, const Event& b) {
+    return std::tuple(a.place, b.is_write, a.accessor, a.step) < std::tuple(b.place, a.is_write, b.accessor, b.step);
+  });
+  for (std::size_t begin = 0, end = 0; begin < events.size(); begin = end) {
+    while (end < events.size() && events[end].place == events[begin].place) ++end;
+    const auto first = events.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto last = events.begin() + static_cast<std::ptrdiff_t>(end);
+    for (auto write = first; write != last && write->is_write != 0; ++write) {
+      const auto other =
+          std::find_if(write + 1, last, [&](const Event& event) { return conflict(owner, *write, event); });
+      if (other == last) continue;
+      report(rank, owner, *write, *other);
+      break;
     }
   }
-  for (std::size_t i = 0; i < log.writes.size(); ++i) {
-    const Write& write = log.writes[i];
-    const auto meets = [&](const Write& other) { return other.accessor != write.accessor && overlap(other, write); };
-    const auto before = std::find_if(log.writes.begin(), log.writes.begin() + static_cast<std::ptrdiff_t>(i), meets);
-    if (before != log.writes.begin() + static_cast<std::ptrdiff_t>(i)) return report(*before, "write", write, "write");
-    const auto own = std::ranges::find_if(log.own, meets);
-    if (own != log.own.end()) return report(*own, "write", write, "write");
-    for (const Reads& reads : log.reads) {
-      if (!is_by_others(reads, write.accessor) || !overlap(reads, write)) continue;
-      report(reads, "read", write, "write");
-      return;
-    }
-  }
+}
+
+void UnitRaces::report(int rank, const Owner& owner, const Event& a, const Event& b) {
+  const Event& remote = a.is_own != 0 ? b : a;
+  const Event& other = a.is_own != 0 ? a : b;
+  findings_.add(other.accessor, other.step,
+                "race: {} {} unit {} of rank {} while rank {} may {} it in its step {} (exposed at rank {} step {})",
+                other.is_write != 0 ? "writes" : "reads", steps::name_of(static_cast<Space>(a.place % 3)), a.place / 3,
+                rank, remote.accessor, remote.is_write != 0 ? "write" : "read", remote.step, rank,
+                span_of(owner, remote).from);
 }
 
 void UnitRaces::check_closed(int rank, const Owner& owner) {
@@ -187,9 +178,9 @@ void UnitRaces::check_closed(int rank, const Owner& owner) {
 
 void UnitRaces::finish() {
   for (int rank = 0; rank < ranks_; ++rank) {
-    const Owner* const owner = owners_[static_cast<std::size_t>(rank)].get();
+    Owner* const owner = owners_[static_cast<std::size_t>(rank)].get();
     if (owner == nullptr) continue;
-    for (const auto& [place, log] : owner->logs) check(rank, place, log);
+    check_races(rank, *owner);
     check_closed(rank, *owner);
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rule of races.h in units, for a walk over the steps of all ranks. What a rank exposes, and when it closes that,
-// is read off its program where it exposes for the first time: what it did before is in nobody's way. Reads of one unit
-// that lie in one interval of the owner's program are one, so that many readers cost no memory.
+// is read off its program where it exposes for the first time: what it did before is in nobody's way. Nor is what
+// happens in memory that nobody else touches, or who reads inputs that nobody can write.
 #pragma once
 
 #include <array>
@@ -50,32 +50,26 @@ class UnitRaces {
     int index;
     Step step;
   };
-  struct Write {
+  /// An access to the owner's memory, small, for there are as many as units that move between ranks.
+  struct Event {
+    std::uint32_t place;
     int accessor;
-    int step;
-    int from;  ///< of the owner's program: its own at `from`, another rank's in (from, to)
-    int to;
-    bool is_own;
+    int step;                 ///< of the accessor
+    std::uint32_t show : 30;  ///< the exposure, of others' accesses
+    std::uint32_t is_own : 1;
+    std::uint32_t is_write : 1;
   };
-  struct Reads {
-    int accessor;
-    int other;  ///< another accessor of the same interval; -1: there is none
-    int step;   ///< of `accessor`
+  /// Where in the owner's program an event is: its own at `from`, another rank's in (from, to).
+  struct Span {
     int from;
     int to;
-    bool is_own;
-  };
-  struct Log {
-    std::vector<Write> own;
-    std::vector<Write> writes;  ///< of others
-    std::vector<Reads> reads;
   };
   struct Owner {
     std::array<bool, 3> is_shown{};    ///< by memory: others may read or write it
     std::array<bool, 3> is_written{};  ///< others may write it
     std::vector<Flag> shows;
     std::vector<Flag> waits;
-    std::unordered_map<std::int64_t, Log> logs;  ///< by place
+    std::vector<Event> events;
   };
   /// By rank: to whom and for whom, as sets; of one rank by its number.
   struct Flags {
@@ -87,11 +81,14 @@ class UnitRaces {
   [[nodiscard]] std::size_t memory(Space space) const {
     return static_cast<std::size_t>(form_.is_in_place && steps::is_user(space) ? Space::output : space);
   }
-  [[nodiscard]] std::int64_t place(int owner, Space space, int unit) const;
+  [[nodiscard]] std::uint32_t place(int owner, Space space, int unit) const;
   [[nodiscard]] int close_of(const Owner& owner, const Flag& show, int target) const;
   [[nodiscard]] int last_phase(const std::vector<Flag>& sets, const std::unordered_map<int, int>& single,
                                int rank) const;
-  void check(int owner, std::int64_t place, const Log& log);
+  [[nodiscard]] Span span_of(const Owner& owner, const Event& event) const;
+  [[nodiscard]] bool conflict(const Owner& owner, const Event& a, const Event& b) const;
+  void check_races(int rank, Owner& owner);
+  void report(int rank, const Owner& owner, const Event& a, const Event& b);
   void check_closed(int rank, const Owner& owner);
 
   const Schedule& schedule_;

@@ -128,7 +128,7 @@ TEST(StepsWalk, NamesTheRankTheStepAndTheUnit) {
   double_step(scratch[1], 0);
   swap_steps(scratch[1], 1, 2);
   EXPECT_THAT(text_of(scratch),
-              HasSubstr("rank 1 step 2: race: writes scratch unit 0 of rank 1 while rank 2 may read it in its step 3"));
+              HasSubstr("rank 1 step 2: race: writes scratch unit 0 of rank 1 while rank 0 may read it in its step 3"));
 
   Programs open = programs_of(Collective::broadcast, "direct", 3);
   for (int rank = 0; rank < 3; ++rank) drop(open[rank], 2);
