@@ -40,10 +40,10 @@ constexpr std::array kGroups{
         "Where and how ranks run",
         " --ranks --ranks-as --device --lanes --block-threads --gpus --transports --pretend-hosts --hosts --hostfile "
         "--agent --interface --leaves --machine --init --bind --timeout "},
-    GroupRow{
-        "Output",
-        " --csv --json --lines --samples --html --png --svg --prometheus --format --junit --summary --exclude --nagios --path --links --out "
-        "--require --quiet --over-ranks "},
+    GroupRow{"Output",
+             " --csv --json --lines --samples --flight --html --png --svg --prometheus --format --junit --summary "
+             "--exclude --nagios --path --links --out "
+             "--require --quiet --over-ranks "},
     GroupRow{"Other options", ""},
 };
 

@@ -20,11 +20,13 @@
 #include "harness/record/launches.h"
 #include "harness/record/row_json.h"
 #include "harness/record/row_stamp.h"
+#include "harness/report/flight.h"
 #include "harness/report/json.h"
 #include "harness/text/streams.h"
 #include "impl/communicator/communicator.h"
 #include "impl/transports/hosts_domain.h"
 #include "impl/types/host_list.h"
+#include "impl/types/printable.h"
 #include "src/failed_start.h"
 #include "src/program.h"
 #include "src/session_messages.h"
@@ -178,6 +180,20 @@ void complain_behind_progress(const Status& why) {
   complain(why);
 }
 
+/// After a hang: writes the last operations of the ranks, where their journals have any, and prints how to read them.
+void record_flight(const std::string& folder, const std::vector<std::vector<StartedCall>>& calls) {
+  if (std::ranges::all_of(calls, &std::vector<StartedCall>::empty)) return;
+  const Status written = harness::write_flight(folder, calls);
+  if (!written.is_ok()) {
+    complain(error(written.code(), "--flight: {}", written.message()));
+    return;
+  }
+  harness::to_stderr(fmt::format(
+      "# the last operations of {} ranks are in '{}': python3 -m torch.distributed.flight_recorder.fr_trace {} "
+      "--prefix {}\n",
+      calls.size(), shown(folder), shown(folder), harness::kFlightPrefix));
+}
+
 Ended run_job(const SessionSpec& spec, const harness::Topology& topology, const Starter& starter,
               const JobsRequest& request, Messages& messages) {
   harness::PlacedJob job = job_of(spec, topology, starter, request.reach);
@@ -191,6 +207,7 @@ Ended run_job(const SessionSpec& spec, const harness::Topology& topology, const 
   if (code == exit_ok) return {.code = messages.failure().is_ok() ? exit_ok : complain(messages.failure())};
   const bool can_go_on = !messages.has_begun() && request.reach.joined == nullptr;
   const auto lost = can_go_on ? not_started(spec, starter, outcome.value()) : std::vector<std::string>();
+  if (!request.flight.empty()) record_flight(request.flight, messages.last_calls());
   if (code != exit_interrupted && (lost.empty() || request.are_backends_named)) messages.diagnose(outcome.value());
   if (!lost.empty()) {
     return {.code = exit_environment,

@@ -42,7 +42,8 @@ struct JobsRequest {
   harness::SessionSpec spec;                      ///< what all jobs have in common; cells and ranks are set per job
   std::vector<std::vector<harness::Case>> cells;  ///< sorted by ranks
   int launches = 1;                               ///< of all cells; from two on, each in another seeded order
-  Reach reach = {};                               ///< of spec.conditions.topology.hosts
+  std::string flight = {};  ///< folder for what ranks did last before a hang; empty: none is asked for
+  Reach reach = {};         ///< of spec.conditions.topology.hosts
   /// Whether it is an error that a reference cannot be started. If not, it is left out with a line on stderr.
   bool are_backends_named = false;
   bool says_left_out = true;  ///< whether that line is wanted

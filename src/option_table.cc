@@ -205,6 +205,12 @@ const std::array kSweepOptions{
              settings.samples = text;
              return {};
            }},
+    Option{"--flight", "FOLDER", "",
+           "after a hang of tutti's own collectives, write each rank's last operations for torch's fr_trace",
+           [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
+             settings.flight = text;
+             return {};
+           }},
     Option{"--prometheus", "FILE", "", "write metrics as text at the end, with the names of NCCL's Inspector",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
              settings.prometheus = text;

@@ -29,6 +29,7 @@ struct Settings {
   std::string csv;
   std::string json;
   std::string samples;
+  std::string flight;  ///< a folder
   std::string html;
   std::string prometheus;
   std::string case_id;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,6 +33,7 @@
 #include "harness/text/file.h"
 #include "harness/text/output_file.h"
 #include "harness/text/streams.h"
+#include "impl/types/printable.h"
 #include "src/jobs.h"
 #include "src/join.h"
 #include "src/options.h"
@@ -342,6 +344,19 @@ class Reports {
   Status failure_;
 };
 
+/// The folder is made where it is not there. The journals of other hosts' ranks cannot be read after a hang.
+Status check_flight(const Settings& settings) {
+  if (settings.flight.empty()) return {};
+  if (!settings.conditions.topology.hosts.empty() || settings.reach.joined != nullptr) {
+    return error(Code::invalid_argument,
+                 "--flight: ranks have to be started by tutti, on this host: the journals of others cannot be read");
+  }
+  std::error_code failure;
+  std::filesystem::create_directories(settings.flight, failure);
+  if (!failure && std::filesystem::is_directory(settings.flight, failure)) return {};
+  return error(Code::invalid_argument, "--flight: '{}' is no folder and cannot be made one", shown(settings.flight));
+}
+
 /// Prints what would run, and runs nothing.
 int list(const RunPlan& plan, const Settings& settings) {
   const auto starters = starters_of(plan.cells, settings.sweep.ranks_as, settings.reach);
@@ -383,7 +398,9 @@ int run(const SweepOptions& options, const CLI::App& command, const TraceOptions
   auto reports = Reports::open(settings, expansion);
   if (!reports.is_ok()) return complain(reports.status());
 
+  if (const Status flight = check_flight(settings); !flight.is_ok()) return complain(flight);
   JobsRequest request = request_of(settings);
+  request.flight = settings.flight;
   request.cells = std::move(plan.value().cells);
   if (sweep.budget) task.end_ns = harness::monotonic_ns() + sweep.budget->count();
   request.spec.task = task;

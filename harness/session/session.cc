@@ -180,15 +180,21 @@ Status run_on_threads(const SharedPlace& shared, int runners) {
 
 namespace {
 
-/// `machine`: of a job on several.
-std::vector<RankStanding> standings_in(const SessionSpec& spec, int domain_fd, std::optional<int> machine) {
-  if (domain_fd < 0) return {};
+/// The memory of the ranks, for a process that only looks at it; null if it cannot be opened.
+std::unique_ptr<Domain> domain_at(const SessionSpec& spec, int domain_fd, std::optional<int> machine) {
+  if (domain_fd < 0) return nullptr;
   const Across across{.host = machine.value_or(0)};
   const auto topology = topology_of(spec);
-  if (!topology.is_ok()) return {};
-  const auto domain = topology.value().transport->open(topology.value().domain_shape(spec.heap_bytes),
-                                                       {.memory = domain_fd, .across = machine ? &across : nullptr});
-  return domain.is_ok() ? standings_of(*domain.value()) : std::vector<RankStanding>();
+  if (!topology.is_ok()) return nullptr;
+  auto domain = topology.value().transport->open(topology.value().domain_shape(spec.heap_bytes),
+                                                 {.memory = domain_fd, .across = machine ? &across : nullptr});
+  return domain.is_ok() ? std::move(domain).value() : nullptr;
+}
+
+/// `machine`: of a job on several.
+std::vector<RankStanding> standings_in(const SessionSpec& spec, int domain_fd, std::optional<int> machine) {
+  const std::unique_ptr<Domain> domain = domain_at(spec, domain_fd, machine);
+  return domain != nullptr ? standings_of(*domain) : std::vector<RankStanding>();
 }
 
 RankStanding standing_of(const Progress& one) {
@@ -206,6 +212,12 @@ RankStanding standing_of(const Progress& one) {
 
 std::vector<RankStanding> standings_of(const SessionSpec& spec, int domain_fd) {
   return standings_in(spec, domain_fd, std::nullopt);
+}
+
+std::vector<std::vector<StartedCall>> last_calls_of(const SessionSpec& spec, int domain_fd) {
+  constexpr std::uint64_t kMostCalls = 64;  // of a rank
+  const std::unique_ptr<Domain> domain = domain_at(spec, domain_fd, std::nullopt);
+  return domain != nullptr ? last_calls(*domain, kMostCalls) : std::vector<std::vector<StartedCall>>();
 }
 
 std::vector<RankStanding> standings_on_host(const std::string& payload, int machine, int domain_fd) {

@@ -47,6 +47,10 @@ using Send = std::function<Status(std::string_view type, std::string_view text)>
 /// The same of a domain that is open.
 [[nodiscard]] std::vector<RankStanding> standings_of(const Domain& domain);
 
+/// The last operations of each rank of a job that hangs, as its own communicators' journals have them, by rank. Empty
+/// if the domain cannot be opened.
+[[nodiscard]] std::vector<std::vector<StartedCall>> last_calls_of(const SessionSpec& spec, int domain_fd);
+
 struct SessionPlace {
   Board board;
   int rank = 0;                         ///< processes: whose process this is

@@ -321,4 +321,24 @@ std::string report_of(const Domain& domain) {
   return text;
 }
 
+std::vector<std::vector<StartedCall>> last_calls(const Domain& domain, std::uint64_t most) {
+  std::vector<std::vector<StartedCall>> all(static_cast<std::size_t>(domain.shape().ranks));
+  const auto generations = static_cast<std::uint64_t>(domain.shape().generations);
+  for (int rank = 0; rank < domain.shape().ranks; ++rank) {
+    if (!is_known(domain, rank)) continue;
+    const Calls calls = calls_of(domain, rank);
+    // No more operations are in flight than there are generations.
+    const std::uint64_t complete =
+        std::max(calls.finished, calls.started > generations ? calls.started - generations : 0);
+    for (std::uint64_t number = calls.started > most ? calls.started - most + 1 : 1; number <= calls.started;
+         ++number) {
+      const CallNote* const note = calls.call(number);
+      if (note == nullptr) continue;
+      all[static_cast<std::size_t>(rank)].push_back(
+          {.number = number, .call = *note, .is_complete = number <= complete});
+    }
+  }
+  return all;
+}
+
 }  // namespace tutti

@@ -33,6 +33,14 @@ struct Progress {
 };
 /// By rank.
 [[nodiscard]] std::vector<Progress> progress_of(const Domain& domain);
+/// An operation that a rank has started.
+struct StartedCall {
+  std::uint64_t number = 0;
+  CallNote call = {};
+  bool is_complete = false;  ///< as far as is known
+};
+/// By rank, its last operations that the journals still hold, `most` at most, the oldest first.
+[[nodiscard]] std::vector<std::vector<StartedCall>> last_calls(const Domain& domain, std::uint64_t most);
 /// A line for each rank, each after a line break: those furthest behind first, and no more lines than can be read.
 [[nodiscard]] std::string report_of(const Domain& domain);
 

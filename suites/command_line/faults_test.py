@@ -5,9 +5,14 @@ finished rows are kept, and nothing is left.
 The moments come from a generator whose seed is printed; TUTTI_TEST_SEED repeats a run. kill_ranks.py does hundreds.
 """
 import os
+import pathlib
+import pickle
 import random
 import re
 import signal
+import subprocess
+import sys
+import tempfile
 import time
 import unittest
 
@@ -112,6 +117,46 @@ class Special(unittest.TestCase):
         self.assertRegex(result.err, r"\n  rank [02] \(pid \d+\): in operation \d+ \(all_reduce/\S+/streaming\) for 1\.\d s; its "
                                      r"communicator has completed operation \d+ \(all_reduce \w+ of \d+ float, sum.*\), is in "
                                      r"operation \d+ \(.*\), step \d+ of \d+: waits for .* rank \d")
+
+    def flight(self, folder):
+        """What each rank's file has, once one of three is stopped in a sweep of own collectives."""
+        with support.Run("run", "all_reduce", "--backends", OWN, "--ranks", 3, "--sizes", "1M:64M:+512K", "--check", "none",
+                         "--no-limit", "--budget", "100s", "--timeout", "1s", "--flight", folder,
+                         "--csv", "{folder}/rows.csv") as run:
+            pids = run.wait_for_ranks(3)
+            run.wait_for_rows(1)
+            os.kill(pids[1], signal.SIGSTOP)
+            result, seconds = end_of(run, STOP_LIMIT)
+        self.assertIsNotNone(result, f"still there after {seconds} s")
+        self.assertEqual(result.code, CRASH, result)
+        self.assertIn(f"# the last operations of 3 ranks are in '{folder}': python3 -m torch", result.err)
+        return [pickle.loads((folder / f"tutti_rank_{rank}").read_bytes()) for rank in range(3)]
+
+    def test_the_last_operations_are_written_for_fr_trace(self):
+        with tempfile.TemporaryDirectory(prefix="tutti-flight-") as parent:
+            files = self.flight(pathlib.Path(parent) / "made" / "here")
+        for record in files:
+            self.assertEqual(record["pg_config"]["0"]["ranks"], "[0, 1, 2]")
+            entries = record["entries"]
+            self.assertEqual({entry["profiling_name"] for entry in entries} - {"nccl:barrier"}, {"nccl:all_reduce"})
+            numbers = [entry["collective_seq_id"] for entry in entries]
+            self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
+            self.assertEqual([entry["record_id"] for entry in entries], list(range(len(entries))))
+            states = [entry["state"] for entry in entries]
+            self.assertEqual(states, sorted(states), "those that are not complete come last")
+
+    @support.at_night
+    def test_fr_trace_reads_them(self):
+        probe = [sys.executable, "-c", "import torch.distributed.flight_recorder.fr_trace"]
+        if subprocess.run(probe, capture_output=True).returncode != 0:
+            self.skipTest("there is no torch with torch.distributed.flight_recorder")
+        with tempfile.TemporaryDirectory(prefix="tutti-flight-") as parent:
+            folder = pathlib.Path(parent) / "flight"
+            self.flight(folder)
+            done = subprocess.run([*probe[:1], "-m", "torch.distributed.flight_recorder.fr_trace", folder, "--prefix",
+                                   "tutti_rank_"], capture_output=True, text=True, timeout=support.patience(120))
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("collective: nccl:all_reduce", done.stdout + done.stderr)
 
     def test_the_one_process_of_threads_and_tasks(self):
         for ranks_as in ["threads", "tasks"]:

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last operations of the ranks of a job that hangs, in the form of torch's flight recorder, which its `fr_trace`
+// reads: a pickle for each rank.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/floors.h"
+#include "impl/communicator/diagnosis.h"
+#include "impl/types/status.h"
+
+namespace tutti::harness::report {
+
+/// What a file's name has before the number of its rank.
+inline constexpr std::string_view kFlightPrefix = "tutti_rank_";
+
+/// The pickle (protocol 2) of one of `ranks` ranks: `version`, `pg_config` with one group of all ranks, and `entries`,
+/// one for each call. The v forms, those of pairs, scan and exscan have no name in fr_trace and are left out.
+[[nodiscard]] std::string flight_pickle(int ranks, std::span<const StartedCall> calls);
+
+/// Writes the pickle of each rank into the folder. Errors: invalid_argument naming the file.
+[[nodiscard]] Status write_flight(const std::string& folder, std::span<const std::vector<StartedCall>> calls);
+
+}  // namespace tutti::harness::report
