@@ -91,6 +91,17 @@ TEST(Fit, HoldsOutEveryOtherSize) {
   }
 }
 
+TEST(Fit, PredictsSizesFromTheOthersAlone) {
+  const MeasuredRun run = measured_run(rows_of(example_machine(), "shm")).value();
+  const Fit first = fit(run, "first").value();
+  MeasuredRun slower = run;
+  for (std::size_t i = 0; i < slower.times.size(); ++i) {
+    if (first.times[i].is_held_out) slower.times[i].us *= 10;
+  }
+  const Fit second = fit(slower, "second").value();
+  for (std::size_t i = 0; i < first.times.size(); ++i) EXPECT_EQ(second.times[i].us, first.times[i].us);
+}
+
 TEST(Fit, TakesUndisturbedTimesOfOwnAlgorithmsAlone) {
   std::vector<Row> rows{row("ring", 8, 1), row("ring", 8, 1), row("none", 8, 1), row("ring", 8, 1), row("ring", 8, 0)};
   rows[1].disturbed = "load; steal";
