@@ -20,6 +20,7 @@
 #include "harness/accept/leaves.h"
 #include "harness/accept/pretend.h"
 #include "harness/accept/sentences.h"
+#include "harness/accept/suite_file.h"
 #include "harness/accept/table.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/sweep.h"
@@ -55,8 +56,8 @@ constexpr double kUsualRound = 1.5;  // s, a guess before the first one has been
 
 struct AcceptRequest {
   std::string pretend, leaves, stages, resume, lines, json, html, junit, prometheus, exclude, budget, baseline;
-  std::string margin = "5%", too_fast = "10%", seed = "1", message_size = "1M", soak = "60s";
-  std::string backend = std::string(harness::kOwnBackend), transport = "tcp", ranks_per_node = "1";
+  std::string suite, margin, too_fast, seed, message_size, soak;  ///< empty: as the suite says, or as usual
+  std::string backend = std::string(harness::kOwnBackend), transport, ranks_per_node = "1";
   bool is_full = false;
   bool only_lists = false;
   bool is_nagios = false;
@@ -69,7 +70,7 @@ struct AcceptRequest {
 
 /// "5%" or "5" as 0.05.
 Result<double> parse_share(std::string_view text, std::string_view flag) {
-  constexpr double kLeast = 0.5, kMost = 50;  // percent
+  constexpr double kLeast = 100 * accept::kLeastMargin, kMost = 100 * accept::kMostMargin;  // percent
   std::string_view digits = text;
   if (digits.ends_with('%')) digits.remove_suffix(1);
   const std::optional<double> percent = harness::text::number_in<double>(digits);
@@ -133,6 +134,7 @@ Result<OwnedCrew> on_leaves(OwnedCrew owned, const AcceptRequest& request) {
 
 Result<PlayedSystem> system_of(const AcceptRequest& request) {
   PlayedSystem system{.backend = request.backend, .transport = request.transport};
+  if (system.transport.empty()) system.transport = harness::transport_between_hosts().name;
   constexpr int kMostRanks = 1024;
   TUTTI_ASSIGN_OR_RETURN(
       system.ranks_per_node,
@@ -191,24 +193,44 @@ Result<std::vector<std::string>> stages_of(const std::string& text) {
   return stages;
 }
 
+Result<accept::AcceptPlan> suite_of(const std::string& path) {
+  if (path.empty()) return accept::AcceptPlan();
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, of_flag("--suite", harness::read_file(path, harness::kMostInSuite)));
+  auto plan = accept::plan_from_toml(text);
+  if (plan.is_ok()) return plan;
+  return error(plan.status().code(), "--suite: '{}': {}", shown(path), plan.status().message());
+}
+
+/// What an option says goes before what the suite says.
 Result<accept::AcceptPlan> plan_of(const AcceptRequest& request) {
-  accept::AcceptPlan plan;
-  TUTTI_ASSIGN_OR_RETURN(plan.stages, of_flag("--stages", stages_of(request.stages)));
-  TUTTI_ASSIGN_OR_RETURN(plan.pairs.limits.margin, parse_share(request.margin, "--margin"));
-  TUTTI_ASSIGN_OR_RETURN(plan.pairs.limits.too_fast, parse_share(request.too_fast, "--too-fast"));
-  TUTTI_ASSIGN_OR_RETURN(plan.pairs.seed, of_flag("--seed", parse_number<std::uint64_t>(request.seed, "a seed", 0,
-                                                                                        std::uint64_t{1} << 62)));
-  plan.pairs.is_full = request.is_full;
-  constexpr std::int64_t kMostBytes = std::int64_t{1} << 30;
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::int64_t> sizes,
-                         of_flag("--message-size", harness::parse_sizes(request.message_size)));
-  if (sizes.size() != 1 || sizes.front() < 1 || sizes.front() > kMostBytes) {
-    return error(Code::invalid_argument, "--message-size: '{}' is no size from 1 to 1G: did you mean '1M'?",
-                 shown(request.message_size));
+  TUTTI_ASSIGN_OR_RETURN(accept::AcceptPlan plan, suite_of(request.suite));
+  if (!request.stages.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(plan.stages, of_flag("--stages", stages_of(request.stages)));
   }
-  plan.pairs.bytes = static_cast<std::size_t>(sizes.front());
-  TUTTI_ASSIGN_OR_RETURN(const auto soak, of_flag("--soak", harness::parse_duration(request.soak)));
-  plan.soak_seconds = std::chrono::duration<double>(soak).count();
+  if (!request.margin.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(plan.pairs.limits.margin, parse_share(request.margin, "--margin"));
+  }
+  if (!request.too_fast.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(plan.pairs.limits.too_fast, parse_share(request.too_fast, "--too-fast"));
+  }
+  if (!request.seed.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(plan.pairs.seed, of_flag("--seed", parse_number<std::uint64_t>(request.seed, "a seed", 0,
+                                                                                          std::uint64_t{1} << 62)));
+  }
+  plan.pairs.is_full |= request.is_full;
+  if (!request.message_size.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<std::int64_t> sizes,
+                           of_flag("--message-size", harness::parse_sizes(request.message_size)));
+    if (sizes.size() != 1 || sizes.front() < 1 || sizes.front() > accept::kMostMessage) {
+      return error(Code::invalid_argument, "--message-size: '{}' is no size from 1 to 1G: did you mean '1M'?",
+                   shown(request.message_size));
+    }
+    plan.pairs.bytes = static_cast<std::size_t>(sizes.front());
+  }
+  if (!request.soak.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(const auto soak, of_flag("--soak", harness::parse_duration(request.soak)));
+    plan.soak_seconds = std::chrono::duration<double>(soak).count();
+  }
   if (!request.baseline.empty()) {
     TUTTI_ASSIGN_OR_RETURN(const std::string text,
                            of_flag("--baseline", harness::read_file(request.baseline, harness::kMostInResult)));
@@ -220,10 +242,11 @@ Result<accept::AcceptPlan> plan_of(const AcceptRequest& request) {
 /// What the tests depend on: a journal of another plan has other tests.
 std::string plan_text(const AcceptRequest& request, const accept::AcceptPlan& plan) {
   return fmt::format(
-      "{} over {}, {} ranks a node, stages {}, soak {:g} s, margin {:g}, too fast {:g}, seed {}, {} pairs, {} B",
-      request.backend, request.transport, request.ranks_per_node, fmt::join(plan.stages, ","), plan.soak_seconds,
-      plan.pairs.limits.margin, plan.pairs.limits.too_fast, plan.pairs.seed, plan.pairs.is_full ? "all" : "usual",
-      plan.pairs.bytes);
+      "{} over {}, {} ranks a node, stages {}, not blocking {}, soak {:g} s, margin {:g}, too fast {:g}, seed {}, {} "
+      "pairs, {} B",
+      request.backend, request.transport.empty() ? "usual" : request.transport, request.ranks_per_node,
+      fmt::join(plan.stages, ","), fmt::join(plan.not_blocking, ","), plan.soak_seconds, plan.pairs.limits.margin,
+      plan.pairs.limits.too_fast, plan.pairs.seed, plan.pairs.is_full ? "all" : "usual", plan.pairs.bytes);
 }
 
 std::string time_text(double seconds) {
@@ -502,28 +525,33 @@ void add_accept(CLI::App& program, Action& action) {
       "Exit codes: 0 all passed; 1 wrong data; 3 a node was not reached; 4 a part is slow, or too fast; 5 a node is "
       "dead, or a pair hangs; 6 undecided");
   auto request = std::make_shared<AcceptRequest>();
-  const auto add = [&](const char* flag, std::string& value, const char* type, const std::string& help) {
+  const auto add = [&](const char* flag, std::string& value, const char* type, const std::string& help,
+                       const char* usual = "") {
     CLI::Option* option = command->add_option(flag, value, help)->type_name(type);
     option->check(CLI::Validator([](std::string& text) { return text.empty() ? "the value is empty" : ""; }, ""));
     if (!value.empty()) option->default_str(value);
+    if (*usual != '\0') option->default_str(usual);
   };
   add("--pretend", request->pretend, "FILE", "a cluster in TOML with faults that you choose, in place of hosts");
   add("--leaves", request->leaves, "N|FILE",
       "nodes per leaf switch, in the order of the hosts; or a file with a line `NODE LEAF` per node");
+  add("--suite", request->suite, "FILE", "stages and limits in TOML; an option goes before what the file says");
   add("--stages", request->stages, "LIST",
       fmt::format("of {} (default: all of them)", fmt::join(accept::all_stages(), ", ")));
-  add("--margin", request->margin, "SHARE", "slower than the fleet by more is a fault");
-  add("--too-fast", request->too_fast, "SHARE", "faster than the fleet by more is a fault: another path, loopback");
+  add("--margin", request->margin, "SHARE", "slower than the fleet by more is a fault", "5%");
+  add("--too-fast", request->too_fast, "SHARE", "faster than the fleet by more is a fault: another path, loopback",
+      "10%");
   command->add_flag("--full", request->is_full, "every pair, also above 128 nodes (default there: 64 rounds of pairs)");
-  add("--message-size", request->message_size, "BYTES", "of a message between two nodes; 8 are under way at a time");
+  add("--message-size", request->message_size, "BYTES", "of a message between two nodes; 8 are under way at a time",
+      "1M");
   add("--ranks-per-node", request->ranks_per_node, "N",
       "ranks on each node in groups and soaks, and alone if they are 2 or more; pairs and rings have one");
   add("--backend", request->backend, "NAME", "what plays: tutti, or gloo");
   add("--transport", request->transport, "NAME", "of tutti between the hosts: tcp, verbs");
-  add("--soak", request->soak, "TIME", "how long all nodes play drawn mixes of verified operations");
+  add("--soak", request->soak, "TIME", "how long all nodes play drawn mixes of verified operations", "60s");
   add("--baseline", request->baseline, "FILE", "the --json of an accepted run: finds a fleet that is slow as a whole");
   add("--budget", request->budget, "TIME", "stop then, and report what is done");
-  add("--seed", request->seed, "N", "of the order of pairs and of the choice of controls");
+  add("--seed", request->seed, "N", "of orders of pairs and rings, and of the choice of controls", "1");
   add("--lines", request->lines, "FILE", "write a line of JSON per test as it finishes");
   add("--resume", request->resume, "FILE",
       "go on with the lines of a run that was cut off, of the same hosts and plan");

@@ -23,7 +23,7 @@ namespace tutti::program {
 /// What plays on the hosts.
 struct PlayedSystem {
   std::string backend = "tutti";  ///< or a reference whose ranks tutti starts
-  std::string transport = "tcp";  ///< of tutti: any that joins hosts
+  std::string transport;          ///< of tutti: any that joins hosts
   int ranks_per_node = 1;         ///< of groups and soaks; of a node alone two at least; of pairs and rings one
 };
 

@@ -18,9 +18,10 @@
 namespace tutti::harness::accept {
 namespace {
 
-bool has(const AcceptPlan& plan, std::string_view stage) {
-  return std::ranges::find(plan.stages, stage) != plan.stages.end();
+bool is_in(const std::vector<std::string>& stages, std::string_view stage) {
+  return std::ranges::find(stages, stage) != stages.end();
 }
+bool has(const AcceptPlan& plan, std::string_view stage) { return is_in(plan.stages, stage); }
 
 /// A group ends if two of its nodes do not work with each other.
 bool is_broken(const Finding& finding) {
@@ -48,6 +49,7 @@ class Acceptance {
     play("alone", nodes(Passed::all), 1, [&](const std::vector<int>& /*nodes*/) {
       alone.emplace(crew_, pairs_, plan_.alone_bytes, observer_);
       alone->visit();
+      if (is_in(plan_.not_blocking, "alone")) return;
       for (const int node : alone->lost()) pairs_.skipped.push_back(node);
     });
     play("pairs", nodes(Passed::all), 2, [&](const std::vector<int>& /*nodes*/) {
@@ -81,8 +83,10 @@ class Acceptance {
       report_.steps_per_second = groups.steps_per_second();
     });
     if (alone) {
-      timed("alone", [&] { alone->visit(); });
-      alone->add_to(report_.findings);
+      timed("alone", [&] {
+        alone->visit();
+        alone->add_to(report_.findings);
+      });
     }
     report_.findings.is_interrupted |= observer_.is_stopped();
     return std::move(report_);
@@ -101,7 +105,7 @@ class Acceptance {
     for (int node = 0; node < crew_.nodes(); ++node) {
       const bool is_out = std::ranges::any_of(report_.findings.parts, [&](const Finding& one) {
         const bool is_its = one.first == node || one.second == node || std::ranges::count(one.members, node) > 0;
-        if (passed == Passed::all || !is_its || is_of_leaf(one)) return false;
+        if (passed == Passed::all || !is_its || is_of_leaf(one) || is_in(plan_.not_blocking, one.stage)) return false;
         return is_broken(one) || (passed == Passed::all_but_failed && is_about(one, node));
       });
       const bool is_skipped = std::ranges::find(pairs_.skipped, node) != pairs_.skipped.end();
@@ -116,13 +120,16 @@ class Acceptance {
     const auto begin = Clock::now();
     play();
     stage_of(stage).seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+    for (Finding& one : report_.findings.parts) {
+      if (one.stage.empty()) one.stage = stage;
+    }
   }
 
   /// Plays a stage if it is asked for, and if enough nodes passed what it needs.
   template <class Play>
   void play(std::string_view stage, const std::vector<int>& nodes, std::size_t least, Play play) {
     if (!has(plan_, stage)) {
-      stage_of(stage).left_out = "--stages does not name it";
+      stage_of(stage).left_out = "it is not asked for";
     } else if (nodes.size() < least) {
       stage_of(stage).left_out = least == 1 ? "it needs a node" : fmt::format("it needs {} nodes that passed", least);
     } else if (!observer_.is_stopped()) {

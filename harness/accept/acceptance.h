@@ -29,6 +29,7 @@ struct AcceptPlan {
   PairsPlan pairs = {};
   std::size_t alone_bytes = std::size_t{8} << 20;  ///< of an all_reduce within a node
   double soak_seconds = 60;
+  std::vector<std::string> not_blocking = {};  ///< stages whose failures leave no node out of later ones
 };
 
 /// Rounds of a first pass over all pairs: what a forecast counts. `repeats` is an upper bound for healthy clusters.

@@ -12,12 +12,15 @@
 #include <fmt/format.h>
 
 #include "harness/accept/report.h"
+#include "harness/accept/toml_fields.h"
 #include "harness/text/number.h"
 #include "harness/text/toml.h"
 #include "impl/types/names.h"
 
 namespace tutti::harness::accept {
 namespace {
+
+constexpr ShareRange kShares{.least = 0, .most = 0.99, .usual = 0.1};
 
 struct TroubleName {
   Trouble trouble;
@@ -40,44 +43,6 @@ constexpr std::array kTroubles{TroubleName{Trouble::node, "node"},
                                TroubleName{Trouble::dead, "dead"},
                                TroubleName{Trouble::crowd, "crowd"},
                                TroubleName{Trouble::absent, "absent"}};
-
-template <class... Args>
-Status at_line(const toml::node& node, fmt::format_string<Args...> format, Args&&... args) {
-  return error(Code::invalid_argument, "line {}: {}", toml_line(node),
-               fmt::format(format, std::forward<Args>(args)...));
-}
-
-Status set_number(const toml::node& node, std::string_view key, std::int64_t least, std::int64_t most,
-                  std::int64_t& to) {
-  const auto* number = node.as_integer();
-  if (number == nullptr) return wrong_toml_type(node, key, "a whole number");
-  to = number->get();
-  if (to >= least && to <= most) return {};
-  return at_line(node, "'{}' is {}: allowed are {} to {}: did you mean {}?", key, to, least, most,
-                 std::clamp(to, least, most));
-}
-
-/// "31%" as 0.31.
-Status set_share(const toml::node& node, std::string_view key, double& to) {
-  const auto* text = node.as_string();
-  std::string_view digits = text == nullptr ? std::string_view() : std::string_view(text->get());
-  if (!digits.ends_with('%')) return wrong_toml_type(node, key, "a share, such as \"10%\"");
-  digits.remove_suffix(1);
-  constexpr double kMost = 99;
-  const std::optional<double> percent = text::number_in<double>(digits);
-  if (!percent || *percent < 0 || *percent > kMost) {
-    return at_line(node, "'{}' is '{}': allowed are 0% to {:g}%: did you mean '{:g}%'?", key, shown(text->get()), kMost,
-                   percent ? std::clamp(*percent, 0.0, kMost) : 10);
-  }
-  to = *percent / 100;
-  return {};
-}
-
-Result<std::string> text_of(const toml::node& node, std::string_view key) {
-  const auto* text = node.as_string();
-  if (text == nullptr) return wrong_toml_type(node, key, "a text");
-  return text->get();
-}
 
 /// A part that a fault names.
 struct Place {
@@ -161,7 +126,7 @@ Result<Fault> fault_of(const toml::node& node, const PretendedCluster& cluster) 
       fault.second = place.second;
       has_place = true;
     } else if (key.str() == "share" && has_share(fault.trouble)) {
-      TUTTI_RETURN_IF_ERROR(set_share(value, "share", fault.share));
+      TUTTI_RETURN_IF_ERROR(set_share(value, "share", kShares, fault.share));
       has_its_share = true;
     } else {
       std::vector<std::string> keys{"what"};
@@ -202,9 +167,9 @@ Status set_key(std::string_view key, const toml::node& node, PretendedCluster& c
   } else if (key == "noise") {
     return set_noise(node, cluster.noise);
   } else if (key == "older") {
-    return set_share(node, key, cluster.generation);
+    return set_share(node, key, kShares, cluster.generation);
   } else if (key == "older_by") {
-    return set_share(node, key, cluster.generation_cost);
+    return set_share(node, key, kShares, cluster.generation_cost);
   } else if (key != "fault") {
     const std::vector<std::string> keys{"nodes", "leaf", "seed", "noise", "older", "older_by", "fault"};
     return at_line(node, "{}", unknown_name("key", key, keys).message());

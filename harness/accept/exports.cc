@@ -79,6 +79,7 @@ Document json_of(const AcceptReport& report, const Finding& finding) {
   one["high"] = ratio_or_null(finding.judgement.high);
   one["tests"] = finding.tests;
   one["visits"] = finding.visits;
+  one["stage"] = finding.stage;
   if (!finding.detail.empty()) one["detail"] = finding.detail;
   return one;
 }

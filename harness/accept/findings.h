@@ -48,6 +48,7 @@ struct Finding {
   std::vector<int> thirds;   ///< nodes with which the ends of a link, or a hung or dead node, were tried
   std::vector<int> members;  ///< of split: the nodes of the slower group
   std::string detail;        ///< of wrong and dead: what the crew said
+  std::string stage = {};    ///< that found it
 };
 
 /// Findings that are about the node itself, not about a link or a leaf.

@@ -116,6 +116,20 @@ class Pretended(unittest.TestCase):
         self.assertEqual(result.code, 4, result)
         self.assertRegex(result.out.splitlines()[1], r"FAIL. all 16 nodes are 1[3-7]\.\d % \(.*\) below the baseline")
 
+    def test_a_suite_says_what_is_played_and_an_option_goes_before_it(self):
+        suite = self.folder / "suite.toml"
+        suite.write_text('margin = "8%"\n[[stage]]\nname = "pairs"\n[[stage]]\nname = "soak"\ntime = "20s"\n')
+        result = self.accept("nodes = 8\n", "--suite", suite)
+        self.assertEqual((result.code, result.err), (0, ""), result)
+        self.assertIn("Margin 8 %", result.out)
+        self.assertIn("# soak: 1,000 operations on all nodes, each result verified", result.out)
+        self.assertIn("# stage rings is left out: it is not asked for", result.out)
+        self.assertIn("Margin 6 %", self.accept("nodes = 8\n", "--suite", suite, "--margin", "6%").out)
+        suite.write_text('[[stage]]\nname = "pears"\n')
+        result = self.accept("nodes = 8\n", "--suite", suite)
+        self.assertEqual(result.code, 2, result)
+        self.assertIn("line 2: unknown stage 'pears'", result.err)
+
     def test_many_nodes_are_folded(self):
         result = self.accept("nodes = 64\nleaf = 16\n" + FAULT.format("nic-out", 'node = "node17"\nshare = "31%"') +
                              FAULT.format("link", 'nodes = ["node22", "node40"]\nshare = "18%"'))

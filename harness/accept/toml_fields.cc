@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/accept/toml_fields.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "harness/text/number.h"
+#include "impl/types/names.h"
+
+namespace tutti::harness::accept {
+
+Status set_number(const toml::node& node, std::string_view key, std::int64_t least, std::int64_t most,
+                  std::int64_t& to) {
+  const auto* number = node.as_integer();
+  if (number == nullptr) return wrong_toml_type(node, key, "a whole number");
+  to = number->get();
+  if (to >= least && to <= most) return {};
+  return at_line(node, "'{}' is {}: allowed are {} to {}: did you mean {}?", key, to, least, most,
+                 std::clamp(to, least, most));
+}
+
+Status set_share(const toml::node& node, std::string_view key, const ShareRange& range, double& to) {
+  const auto* text = node.as_string();
+  std::string_view digits = text == nullptr ? std::string_view() : std::string_view(text->get());
+  if (!digits.ends_with('%')) return wrong_toml_type(node, key, "a share, such as \"10%\"");
+  digits.remove_suffix(1);
+  const std::optional<double> percent = text::number_in<double>(digits);
+  const double least = 100 * range.least, most = 100 * range.most;
+  if (!percent || *percent < least || *percent > most) {
+    return at_line(node, "'{}' is '{}': allowed are {:g}% to {:g}%: did you mean '{:g}%'?", key, shown(text->get()),
+                   least, most, percent ? std::clamp(*percent, least, most) : 100 * range.usual);
+  }
+  to = *percent / 100;
+  return {};
+}
+
+Result<std::string> text_of(const toml::node& node, std::string_view key) {
+  const auto* text = node.as_string();
+  if (text == nullptr) return wrong_toml_type(node, key, "a text");
+  return text->get();
+}
+
+Result<bool> flag_of(const toml::node& node, std::string_view key) {
+  const auto* flag = node.as_boolean();
+  if (flag == nullptr) return wrong_toml_type(node, key, "true or false");
+  return flag->get();
+}
+
+}  // namespace tutti::harness::accept
