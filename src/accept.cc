@@ -139,14 +139,16 @@ Result<PlayedSystem> system_of(const AcceptRequest& request) {
   TUTTI_ASSIGN_OR_RETURN(
       system.ranks_per_node,
       of_flag("--ranks-per-node", parse_number(request.ranks_per_node, "a number of ranks", 1, kMostRanks)));
-  constexpr std::string_view kGloo = "gloo";
-  if (system.backend != harness::kOwnBackend && system.backend != kGloo) {
-    return error(Code::invalid_argument,
-                 "--backend: '{}': allowed are {} and {}; other libraries need a launch of their own for each group, "
-                 "which accept does not make",
-                 shown(system.backend), harness::kOwnBackend, kGloo);
+  if (system.backend != harness::kOwnBackend) {
+    TUTTI_RETURN_IF_ERROR(of_flag("--backend", path_of_backend(system.backend, true)).status());
+    TUTTI_ASSIGN_OR_RETURN(const Starter starter, of_flag("--backend", starter_of(system.backend)));
+    if (starter.command || !starter.on_gpus.empty()) {
+      return error(Code::invalid_argument,
+                   "--backend: '{}' needs a launch of its own for each group, which accept does not make: did you mean "
+                   "'{}'?",
+                   shown(system.backend), harness::kOwnBackend);
+    }
   }
-  if (system.backend == kGloo) TUTTI_RETURN_IF_ERROR(path_of_backend(system.backend, true).status());
   TUTTI_ASSIGN_OR_RETURN(const Transport* const transport,
                          of_flag("--transport", harness::transport_for(system.transport, harness::RanksAs::processes,
                                                                        transport_directories())));
@@ -546,8 +548,8 @@ void add_accept(CLI::App& program, Action& action) {
       "1M");
   add("--ranks-per-node", request->ranks_per_node, "N",
       "ranks on each node in groups and soaks, and alone if they are 2 or more; pairs and rings have one");
-  add("--backend", request->backend, "NAME", "what plays: tutti, or gloo");
-  add("--transport", request->transport, "NAME", "of tutti between the hosts: tcp, verbs");
+  add("--backend", request->backend, "NAME", "what plays: tutti, or a reference whose ranks tutti starts, as Gloo");
+  add("--transport", request->transport, "NAME", "of tutti between the hosts, see `tutti list`");
   add("--soak", request->soak, "TIME", "how long all nodes play drawn mixes of verified operations", "60s");
   add("--baseline", request->baseline, "FILE", "the --json of an accepted run: finds a fleet that is slow as a whole");
   add("--budget", request->budget, "TIME", "stop then, and report what is done");

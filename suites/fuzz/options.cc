@@ -72,7 +72,7 @@ Result<std::vector<std::string>> backends(std::string_view text) {
   return harness::parse_backends(text, {"tutti", "openmpi"});
 }
 
-Result<std::vector<int>> ranks(std::string_view text) { return parse_ranks(text); }
+Result<std::vector<int>> ranks_list(std::string_view text) { return parse_ranks(text); }
 
 struct Option {
   std::string_view name;
@@ -81,7 +81,7 @@ struct Option {
 constexpr std::array kOptions{
     Option{"sizes", there_and_back<std::vector<std::int64_t>, parse_sizes>},
     Option{"bytes", there_and_back<std::int64_t, parse_bytes>},
-    Option{"ranks", there_and_back<std::vector<int>, ranks>},
+    Option{"ranks", there_and_back<std::vector<int>, ranks_list>},
     Option{"roots", there_and_back<Choice<int>, parse_roots>},
     Option{"collectives", there_and_back<std::vector<Collective>, parse_collectives>},
     Option{"dtypes", there_and_back<Choice<Dtype>, parse_dtypes>},
