@@ -184,7 +184,7 @@ Forecast forecast_of(const Plan& plan, int ranks) {
 
 void print_machine(const Plan& plan, bool is_example) {
   harness::print("# simulate: {}, times that a model predicts for machine {}{}; nothing is measured\n",
-                 to_string(plan.collective), plan.machine.name, is_example ? ", which is nobody's" : "");
+                 to_string(plan.collective), plan.machine.name, is_example ? ", an invented one" : "");
   if (!is_example) return;
   harness::print("# as --machine FILE would have it:\n");
   std::istringstream lines(simulate::machine_toml(plan.machine));

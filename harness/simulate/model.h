@@ -82,7 +82,7 @@ struct Machine {
   [[nodiscard]] bool is_near(int one, int other) const { return node_of(one) == node_of(other); }
 };
 
-/// The machine without a file: 8 ranks on a node, an interface of 25 GB/s for each of them. It is nobody's machine.
+/// The machine without a file: 8 ranks on a node, an interface of 25 GB/s for each of them. It is an invented machine.
 [[nodiscard]] Machine example_machine();
 
 }  // namespace tutti::harness::simulate

@@ -33,8 +33,8 @@ class AcceptedHosts(unittest.TestCase):
         cls.agent.write_text(AGENT)
         cls.agent.chmod(0o755)
 
-    def on(self, hosts, *words):
-        return support.Run("accept", "--hosts", hosts, "--agent", self.agent, "--interface", "127.0.0.1", "--stages", "pairs",
+    def on(self, hosts, *words, stages="pairs"):
+        return support.Run("accept", "--hosts", hosts, "--agent", self.agent, "--interface", "127.0.0.1", "--stages", stages,
                            "--margin", "50%", "--lines", "{folder}/lines", *words)
 
     def processes(self, run, role):
@@ -142,6 +142,41 @@ class AcceptedHosts(unittest.TestCase):
             self.assertEqual({tuple(line["group"]) for line in self.written(run)}, {("a", "b")})
             self.assertEqual(self.failed(run), [])
             self.assertEqual(run.left_behind(), [], result)
+
+    def test_all_nodes_soak_and_train_and_the_inventory_names_what_differs(self):
+        with self.on("a,b,c", "--soak", "1s", "--json", "{folder}/json", stages="inventory,soak,job") as run:
+            result = run.wait(support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            self.assertEqual({line["stage"]: line["group"] for line in self.written(run)},
+                             {"soak": ["a", "b", "c"], "job": ["a", "b", "c"]})
+            self.assertRegex(result.out, r"# soak: [\d,]+ operations on all nodes, each result verified")
+            self.assertRegex(result.out, r"# job: a training on all nodes, [\d.]+ steps a second, every sum of gradients verified")
+            self.assertIn("# inventory: a, b and c are one machine\n", result.out)
+            told = json.loads((run.path / "json").read_text())
+            self.assertIn("a, b and c are one machine", [note["what"] for note in told["inventory"]])
+            self.assertEqual(run.left_behind(), [], result)
+
+    def test_a_soak_whose_rank_is_killed_is_told_with_its_nodes(self):
+        with self.on("a,b", stages="soak") as run:
+            victim = self.until(run, "a rank on a", lambda: self.processes(run, "rank").get("a"))
+            os.kill(victim, signal.SIGKILL)
+            result = run.wait(support.patience(60))
+            self.assertEqual(result.code, CRASH, result)
+            self.assertRegex(result.out, r"FAIL\. [ab] and [ab] did not end when they played together: .*killed by signal 9")
+            self.assertEqual(run.left_behind(), [], result)
+
+    @support.at_night
+    def test_every_stage_on_four_hosts(self):
+        for system in ["tutti", "gloo"]:
+            with self.subTest(system), self.on("a,b,c,d", "--soak", "3s", "--message-size", "64K", "--backend", system,
+                                               stages="alone,pairs,shifts,rings,groups,soak,job") as run:
+                result = run.wait(support.patience(600))
+                self.assertIn(result.code, [0, 4, 6], result)  # hosts that share two cores are unsteady
+                self.assertEqual({line["stage"] for line in self.written(run)},
+                                 {"alone", "pairs", "shifts", "rings", "groups", "soak", "job"})
+                self.assertEqual(self.failed(run), [])
+                self.assertRegex(result.out, r"(?m)^  4 +\S+ us ")
+                self.assertEqual(run.left_behind(), [], result)
 
     def test_a_killed_launcher_leaves_nothing(self):
         with self.on("a,b,c,d") as run:
