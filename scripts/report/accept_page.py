@@ -118,6 +118,14 @@ def inventory_of(document: dict) -> list[dict]:
             for item in document.get("inventory") or [] if isinstance(item, dict)]
 
 
+def time_text(us: float) -> str:
+    """A time in us, ms or s."""
+    for unit, size in (("s", 1e6), ("ms", 1e3)):
+        if us >= size:
+            return f"{us / size:.3g} {unit}"
+    return f"{us:.3g} us"
+
+
 def groups_of(document: dict) -> dict | None:
     """A row for each size of groups, a column for each test; None where no group played."""
     tests, rows = [], {}
@@ -129,7 +137,7 @@ def groups_of(document: dict) -> dict | None:
             tests.append(test)
         short = item["bytes"] < 1024  # a bandwidth of fewer bytes says less than their time
         speed = item["busbw_gbps"]
-        text = f"{1e-3 * item['bytes'] / speed:.3g} us" if short and speed > 0 else f"{speed:.4g} GB/s"
+        text = time_text(1e-3 * item["bytes"] / speed) if short and speed > 0 else f"{speed:.4g} GB/s"
         rows.setdefault(item["nodes"], {})[test] = text
     lines = [{"nodes": str(nodes), "cells": [rows[nodes].get(test, "") for test in tests]} for nodes in sorted(rows)]
     return {"tests": tests, "lines": lines} if lines else None
