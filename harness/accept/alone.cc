@@ -92,7 +92,7 @@ void Alone::take(const std::vector<Group>& groups, const std::vector<std::vector
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const Outcome& outcome = outcomes[i].front();
     if (outcome.ending == Ending::measured) speeds.push_back(outcome.log_speed);
-    if (outcome.ending == Ending::measured || outcome.ending == Ending::interrupted) continue;
+    if (!is_failure(outcome)) continue;
     const int node = groups[i].front();
     lost_[node] = {.what = outcome.ending == Ending::wrong ? Class::wrong : Class::dead,
                    .first = node,

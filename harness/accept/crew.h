@@ -50,6 +50,11 @@ struct Outcome {
   double seconds = 0;  ///< that the test took
 };
 
+/// Whether a test came to a bad end. One that was interrupted says nothing.
+[[nodiscard]] inline bool is_failure(const Outcome& outcome) {
+  return outcome.ending != Ending::measured && outcome.ending != Ending::interrupted;
+}
+
 /// Nodes that play together. A pair has two.
 using Group = std::vector<int>;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/accept/findings.h"
 
+#include <utility>
+
 namespace tutti::harness::accept {
 
 bool is_of_leaf(const Finding& finding) { return finding.what == Class::uplink || finding.what == Class::uplink_dir; }
@@ -14,6 +16,14 @@ bool is_about(const Finding& finding, int node) { return is_of_node(finding) && 
 bool excuses(const Finding& finding, int node, int leaf) {
   if (is_of_leaf(finding)) return finding.first == leaf;
   return finding.what == Class::split || (is_of_link(finding) && (finding.first == node || finding.second == node));
+}
+
+Finding finding_of_group(Group group, const Outcome& failure, int tests) {
+  return {.what = failure.ending == Ending::wrong ? Class::wrong : Class::hung,
+          .judgement = {.verdict = Verdict::fail},
+          .tests = tests,
+          .members = std::move(group),
+          .detail = failure.detail};
 }
 
 std::string_view to_string(Class what) {

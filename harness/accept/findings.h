@@ -61,6 +61,9 @@ struct Finding {
 /// slow link of it, or a fleet of two speeds.
 [[nodiscard]] bool excuses(const Finding& finding, int node, int leaf);
 
+/// Of a group whose nodes played `tests` tests together, the last of which failed.
+[[nodiscard]] Finding finding_of_group(Group group, const Outcome& failure, int tests);
+
 /// One node, in logarithms of ratios to the fleet.
 struct NodeFigures {
   Verdict verdict = Verdict::pass;

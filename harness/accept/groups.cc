@@ -21,10 +21,6 @@ constexpr std::uint64_t kSeedOfGroups = 0x67726f757073;
 constexpr std::size_t kOperationsOfAMix = 500;
 constexpr std::size_t kLeastToCompare = 3;  // groups of one size, so that their median is one of healthy nodes
 
-bool is_failure(const Outcome& outcome) {
-  return outcome.ending != Ending::measured && outcome.ending != Ending::interrupted;
-}
-
 /// Of `nodes`, in their order, groups of `size`. The rest is a smaller one.
 std::vector<Group> cut(const std::vector<int>& nodes, std::size_t size) {
   std::vector<Group> groups;
@@ -178,11 +174,7 @@ Finding GroupsStage::narrowed(Group group, const Test& test, Outcome outcome) {
       break;
     }
   }
-  return {.what = outcome.ending == Ending::wrong ? Class::wrong : Class::hung,
-          .judgement = {.verdict = Verdict::fail},
-          .tests = plays,
-          .members = std::move(group),
-          .detail = outcome.detail};
+  return finding_of_group(std::move(group), outcome, plays);
 }
 
 void GroupsStage::take_speeds(const std::vector<Group>& groups, const std::vector<Test>& tests,

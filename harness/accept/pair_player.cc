@@ -113,8 +113,7 @@ void PairPlayer::try_with_thirds() {
       const Test test{.measure = Measure::bandwidth, .bytes = plan_.bytes};
       const Transfer pair{.sender = node, .receiver = third};
       const Outcome outcome = play_groups({pair}, {test}).front().front();
-      if (outcome.ending != Ending::measured && outcome.ending != Ending::interrupted)
-        take_failure(pair, test, outcome);
+      if (is_failure(outcome)) take_failure(pair, test, outcome);
     }
   }
   // A node is dead if it failed with two others that fail with it alone.

@@ -83,12 +83,8 @@ void Rings::take(const std::vector<Group>& rings, const std::vector<std::vector<
     const Outcome& outcome = outcomes[i].front();
     if (outcome.ending == Ending::measured && outcome.members.size() == rings[i].size()) {
       speeds.insert(speeds.end(), outcome.members.begin(), outcome.members.end());
-    } else if (outcome.ending != Ending::measured && outcome.ending != Ending::interrupted) {
-      failed_.push_back({.what = outcome.ending == Ending::wrong ? Class::wrong : Class::hung,
-                         .judgement = {.verdict = Verdict::fail},
-                         .tests = 1,
-                         .members = rings[i],
-                         .detail = outcome.detail});
+    } else if (is_failure(outcome)) {
+      failed_.push_back(finding_of_group(rings[i], outcome, 1));
     }
   }
   const double middle = median_of_numbers(speeds);

@@ -6,21 +6,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
-
-#include <fmt/format.h>
 
 #include "harness/floors.h"
 #include "harness/text/toml.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::accept {
-
-template <class... Args>
-Status at_line(const toml::node& node, fmt::format_string<Args...> format, Args&&... args) {
-  return error(Code::invalid_argument, "line {}: {}", text::toml_line(node),
-               fmt::format(format, std::forward<Args>(args)...));
-}
 
 /// From `least` to `most`, both allowed, as fractions of 1.
 struct ShareRange {

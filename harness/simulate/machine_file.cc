@@ -24,12 +24,6 @@ namespace {
 constexpr double kMostNs = 1e12;
 constexpr double kMostBytes = 1e15;
 
-template <class... Args>
-Status wrong_at(const toml::node& node, fmt::format_string<Args...> format, Args&&... args) {
-  return error(Code::invalid_argument, "line {}: {}", toml_line(node),
-               fmt::format(format, std::forward<Args>(args)...));
-}
-
 /// A key of a table, and where its value goes: one of the two.
 struct Key {
   std::string_view name;
@@ -42,8 +36,8 @@ Result<double> number_of(const toml::node& node, std::string_view key, double mo
   const std::optional<double> number = node.value<double>();
   if (!number || !node.is_number()) return wrong_toml_type(node, key, fmt::format("a number of {}", unit));
   if (*number >= 0 && *number <= most) return *number;
-  return wrong_at(node, "'{}' is {}: allowed are 0 to {:g} {}: did you mean {:g}?", key, *number, most, unit,
-                  *number > most ? most : 0.0);
+  return at_line(node, "'{}' is {}: allowed are 0 to {:g} {}: did you mean {:g}?", key, *number, most, unit,
+                 *number > most ? most : 0.0);
 }
 
 Result<SizeTable> table_of(const toml::node& node, std::string_view key) {
@@ -62,13 +56,13 @@ Result<SizeTable> table_of(const toml::node& node, std::string_view key) {
     TUTTI_ASSIGN_OR_RETURN(point.bytes, number_of(*pair->get(0), key, kMostBytes, "bytes"));
     TUTTI_ASSIGN_OR_RETURN(point.ns, number_of(*pair->get(1), key, kMostNs, "ns"));
     if (!points.empty() && point.bytes <= points.back().bytes) {
-      return wrong_at(one, "'{}': {} bytes stand after {}: sizes rise", key, point.bytes, points.back().bytes);
+      return at_line(one, "'{}': {} bytes stand after {}: sizes rise", key, point.bytes, points.back().bytes);
     }
     points.push_back(point);
   }
   // Beyond the last point the last line goes on, so a falling one would end below 0.
   if (points.size() > 1 && points.back().ns < points[points.size() - 2].ns) {
-    return wrong_at(node, "'{}': the last time is less than the one before it, and would fall below 0", key);
+    return at_line(node, "'{}': the last time is less than the one before it, and would fall below 0", key);
   }
   return SizeTable(std::move(points));
 }
@@ -80,7 +74,7 @@ Status read_keys(const toml::node& node, std::string_view title, std::span<const
   for (const Key& key : keys) names.emplace_back(key.name);
   for (const auto& [name, value] : *table) {
     const auto key = std::ranges::find(keys, name.str(), &Key::name);
-    if (key == keys.end()) return wrong_at(value, "{}", unknown_name("key", name.str(), names).message());
+    if (key == keys.end()) return at_line(value, "{}", unknown_name("key", name.str(), names).message());
     if (key->number != nullptr) {
       const bool is_bytes = key->name == "eager";
       TUTTI_ASSIGN_OR_RETURN(*key->number,
@@ -90,7 +84,7 @@ Status read_keys(const toml::node& node, std::string_view title, std::span<const
     }
   }
   for (const Key& key : keys) {
-    if (key.is_needed && !table->contains(key.name)) return wrong_at(node, "[{}] needs `{} = ...`", title, key.name);
+    if (key.is_needed && !table->contains(key.name)) return at_line(node, "[{}] needs `{} = ...`", title, key.name);
   }
   return {};
 }
@@ -108,7 +102,7 @@ Status read_far(const toml::node& node, Model& model) {
   TUTTI_RETURN_IF_ERROR(read_keys(node, "far", keys));
   const toml::table& table = *node.as_table();
   if (table.contains("eager") == table.contains("handshake")) return {};
-  return wrong_at(node, "[far] has one of `eager` and `handshake`: write both or none");
+  return at_line(node, "[far] has one of `eager` and `handshake`: write both or none");
 }
 
 Status read_key(std::string_view key, const toml::node& node, Machine& machine) {
@@ -125,8 +119,8 @@ Status read_key(std::string_view key, const toml::node& node, Machine& machine) 
     if (number == nullptr) return wrong_toml_type(node, key, "a whole number");
     constexpr std::int64_t kMost = kMostRanksOfMachine;
     if (number->get() < 1 || number->get() > kMost) {
-      return wrong_at(node, "'{}' is {}: allowed are 1 to {}: did you mean {}?", key, number->get(), kMost,
-                      std::clamp<std::int64_t>(number->get(), 1, kMost));
+      return at_line(node, "'{}' is {}: allowed are 1 to {}: did you mean {}?", key, number->get(), kMost,
+                     std::clamp<std::int64_t>(number->get(), 1, kMost));
     }
     (key == "rails" ? machine.rails : machine.ranks_per_node) = static_cast<int>(number->get());
   } else if (key == "near") {
@@ -143,7 +137,7 @@ Status read_key(std::string_view key, const toml::node& node, Machine& machine) 
     return read_network(node, machine.network);
   } else if (key != "fault") {  // which names parts of all the rest
     const std::vector<std::string> keys{"name", "ranks_per_node", "rails", "near", "far", "node", "network", "fault"};
-    return wrong_at(node, "{}", unknown_name("key", key, keys).message());
+    return at_line(node, "{}", unknown_name("key", key, keys).message());
   }
   return {};
 }
@@ -178,8 +172,8 @@ Result<Machine> machine_from_toml(std::string_view text) {
   if (!machine.has_near && !machine.has_far)
     return error(Code::invalid_argument, "it has neither a table [near] nor a table [far]");
   if (machine.rails > machine.ranks_per_node) {
-    return wrong_at(*root.get("rails"), "'rails' is {}, and a node has {} ranks: did you mean {}?", machine.rails,
-                    machine.ranks_per_node, machine.ranks_per_node);
+    return at_line(*root.get("rails"), "'rails' is {}, and a node has {} ranks: did you mean {}?", machine.rails,
+                   machine.ranks_per_node, machine.ranks_per_node);
   }
   if (const toml::node* const faults = root.get("fault"); faults != nullptr)
     TUTTI_RETURN_IF_ERROR(read_faults(*faults, machine));

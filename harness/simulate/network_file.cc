@@ -20,12 +20,6 @@ namespace {
 
 constexpr std::int64_t kMostNodes = 100'000;
 
-template <class... Args>
-Status refused_at(const toml::node& node, fmt::format_string<Args...> format, Args&&... args) {
-  return error(Code::invalid_argument, "line {}: {}", toml_line(node),
-               fmt::format(format, std::forward<Args>(args)...));
-}
-
 struct ShapeName {
   Shape shape;
   std::string_view name;
@@ -65,23 +59,23 @@ Result<const typename Rows::value_type*> row_named(const toml::node& node, std::
     if (row.name == text->get()) return &row;
     names.emplace_back(row.name);
   }
-  return refused_at(node, "{}", unknown_name(key, text->get(), names).message());
+  return at_line(node, "{}", unknown_name(key, text->get(), names).message());
 }
 
 Result<std::int64_t> whole(const toml::node& node, std::string_view key, std::int64_t least, std::int64_t most) {
   const auto* const number = node.as_integer();
   if (number == nullptr) return wrong_toml_type(node, key, "a whole number");
   if (number->get() >= least && number->get() <= most) return number->get();
-  return refused_at(node, "'{}' is {}: allowed are {} to {}: did you mean {}?", key, number->get(), least, most,
-                    std::clamp(number->get(), least, most));
+  return at_line(node, "'{}' is {}: allowed are {} to {}: did you mean {}?", key, number->get(), least, most,
+                 std::clamp(number->get(), least, most));
 }
 
 Status read_real(const toml::node& node, std::string_view key, double least, double most, double& to) {
   const std::optional<double> number = node.value<double>();
   if (!number || !node.is_number()) return wrong_toml_type(node, key, "a number");
   if (!(*number >= least && *number <= most)) {
-    return refused_at(node, "'{}' is {}: allowed are {:g} to {:g}: did you mean {:g}?", key, *number, least, most,
-                      *number > most ? most : least);
+    return at_line(node, "'{}' is {}: allowed are {:g} to {:g}: did you mean {:g}?", key, *number, least, most,
+                   *number > most ? most : least);
   }
   to = *number;
   return {};
@@ -97,7 +91,7 @@ Status read_sides(const toml::node& node, Network& network) {
     TUTTI_ASSIGN_OR_RETURN(const std::int64_t side, whole(one, "sides", 1, kMostNodes));
     network.sides.push_back(static_cast<int>(side));
     nodes *= side;
-    if (nodes > kMostNodes) return refused_at(node, "'sides' make more than {} nodes", kMostNodes);
+    if (nodes > kMostNodes) return at_line(node, "'sides' make more than {} nodes", kMostNodes);
   }
   network.nodes = static_cast<int>(nodes);
   return {};
@@ -133,8 +127,8 @@ Result<int> node_of_name(const toml::node& node, const Network& network) {
   const auto number = name.starts_with(kPrefix) ? text::number_in<std::int64_t>(name.substr(kPrefix.size()))
                                                 : std::optional<std::int64_t>();
   if (number && *number >= 1 && *number <= most) return static_cast<int>(*number - 1);
-  return refused_at(node, "'{}' is no node: allowed are node1 to node{}: did you mean 'node{}'?", shown(name), most,
-                    number ? std::clamp<std::int64_t>(*number, 1, most) : 1);
+  return at_line(node, "'{}' is no node: allowed are node1 to node{}: did you mean 'node{}'?", shown(name), most,
+                 number ? std::clamp<std::int64_t>(*number, 1, most) : 1);
 }
 
 Status read_place(std::string_view key, const toml::node& node, const Machine& machine, SlowFault& fault) {
@@ -148,7 +142,7 @@ Status read_place(std::string_view key, const toml::node& node, const Machine& m
     if (both == nullptr || both->size() != 2) return wrong_toml_type(node, key, "two nodes: [\"node1\", \"node2\"]");
     TUTTI_ASSIGN_OR_RETURN(fault.first, node_of_name(*both->get(0), network));
     TUTTI_ASSIGN_OR_RETURN(fault.second, node_of_name(*both->get(1), network));
-    if (fault.first == fault.second) return refused_at(node, "'nodes' names one node twice");
+    if (fault.first == fault.second) return at_line(node, "'nodes' names one node twice");
     return {};
   }
   if (key == "rail") {
@@ -165,8 +159,8 @@ Status read_place(std::string_view key, const toml::node& node, const Machine& m
     return {};
   }
   if (text == nullptr) return wrong_toml_type(node, key, "a text, such as \"A\"");
-  return refused_at(node, "'{}' is no leaf: allowed are '{}' to '{}': did you mean '{}'?", shown(text->get()),
-                    leaf_text(0), leaf_text(static_cast<int>(leaves) - 1), leaf_text(0));
+  return at_line(node, "'{}' is no leaf: allowed are '{}' to '{}': did you mean '{}'?", shown(text->get()),
+                 leaf_text(0), leaf_text(static_cast<int>(leaves) - 1), leaf_text(0));
 }
 
 /// "31%" as 0.31.
@@ -178,8 +172,8 @@ Status read_share(const toml::node& node, double& share) {
   constexpr double kMost = 99;
   const std::optional<double> percent = text::number_in<double>(digits);
   if (!percent || *percent < 0 || *percent > kMost) {
-    return refused_at(node, "'share' is '{}': allowed are 0% to {:g}%: did you mean '{:g}%'?", shown(text->get()),
-                      kMost, percent ? std::clamp(*percent, 0.0, kMost) : 10);
+    return at_line(node, "'share' is '{}': allowed are 0% to {:g}%: did you mean '{:g}%'?", shown(text->get()), kMost,
+                   percent ? std::clamp(*percent, 0.0, kMost) : 10);
   }
   share = *percent / 100;
   return {};
@@ -189,11 +183,11 @@ Status read_fault(const toml::node& node, Machine& machine) {
   const toml::table* const table = node.as_table();
   if (table == nullptr) return wrong_toml_type(node, "fault", "tables: [[fault]]");
   const toml::node* const what = table->get("what");
-  if (what == nullptr) return refused_at(node, "a fault needs `what = \"nic-out\"`");
+  if (what == nullptr) return at_line(node, "a fault needs `what = \"nic-out\"`");
   TUTTI_ASSIGN_OR_RETURN(const PartName* const part, row_named(*what, "what", kParts));
   const bool is_uplink = part->place == "leaf";
   if (is_uplink && machine.network.shape != Shape::fat_tree && machine.network.shape != Shape::rails)
-    return refused_at(*what, "\"{}\" needs a [network] whose shape is \"fat-tree\" or \"rails\"", part->name);
+    return at_line(*what, "\"{}\" needs a [network] whose shape is \"fat-tree\" or \"rails\"", part->name);
   SlowFault fault{.part = part->part};
   for (const auto& [key, value] : *table) {
     if (key.str() == "what") continue;
@@ -203,11 +197,11 @@ Status read_fault(const toml::node& node, Machine& machine) {
       TUTTI_RETURN_IF_ERROR(read_share(value, fault.share));
     } else {
       const std::vector<std::string> keys{"what", std::string(part->place), "share"};
-      return refused_at(value, "{}", unknown_name("key", key.str(), keys).message());
+      return at_line(value, "{}", unknown_name("key", key.str(), keys).message());
     }
   }
   for (const std::string_view needed : {part->place, std::string_view("share")}) {
-    if (!table->contains(needed)) return refused_at(node, "\"{}\" needs `{} = ...`", part->name, needed);
+    if (!table->contains(needed)) return at_line(node, "\"{}\" needs `{} = ...`", part->name, needed);
   }
   machine.faults.push_back(fault);
   return {};
@@ -219,7 +213,7 @@ Status read_network(const toml::node& node, Network& network) {
   const toml::table* const table = node.as_table();
   if (table == nullptr) return wrong_toml_type(node, "network", "a table: [network]");
   const toml::node* const named = table->get("shape");
-  if (named == nullptr) return refused_at(node, "[network] needs `shape = \"fat-tree\"`");
+  if (named == nullptr) return at_line(node, "[network] needs `shape = \"fat-tree\"`");
   TUTTI_ASSIGN_OR_RETURN(const ShapeName* const shape, row_named(*named, "shape", kShapes));
   network.shape = shape->shape;
   for (const auto& [key, value] : *table) {
@@ -232,15 +226,14 @@ Status read_network(const toml::node& node, Network& network) {
         keys.push_back(of_all.substr(at, end - at));
         at = end + 1;
       }
-      return refused_at(value, "{}", unknown_name(fmt::format("key of a {}", shape->name), key.str(), keys).message());
+      return at_line(value, "{}", unknown_name(fmt::format("key of a {}", shape->name), key.str(), keys).message());
     }
     TUTTI_RETURN_IF_ERROR(read_network_key(key.str(), value, network));
   }
-  if (network.has_leaves() && network.leaf == 0) return refused_at(node, "\"{}\" needs `leaf = ...`", shape->name);
-  if (network.shape == Shape::torus && network.sides.empty())
-    return refused_at(node, "\"torus\" needs `sides = [8, 8]`");
+  if (network.has_leaves() && network.leaf == 0) return at_line(node, "\"{}\" needs `leaf = ...`", shape->name);
+  if (network.shape == Shape::torus && network.sides.empty()) return at_line(node, "\"torus\" needs `sides = [8, 8]`");
   if (network.placing == Placing::strided && !network.has_leaves())
-    return refused_at(node, "'placement' is strided over leaves, and a {} has none", shape->name);
+    return at_line(node, "'placement' is strided over leaves, and a {} has none", shape->name);
   return {};
 }
 

@@ -4,6 +4,9 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
 
 // The library comes as headers: text/toml.cc has its functions, and programs need no file more beside them.
 #define TOML_HEADER_ONLY 0
@@ -22,6 +25,12 @@ namespace tutti::harness::text {
 [[nodiscard]] Result<toml::table> parse_toml(std::string_view text);
 /// The line where it begins.
 [[nodiscard]] int toml_line(const toml::node& node);
+/// "line 3: " and what `format` makes of `args`.
+template <class... Args>
+[[nodiscard]] Status at_line(const toml::node& node, fmt::format_string<Args...> format, Args&&... args) {
+  return error(Code::invalid_argument, "line {}: {}", toml_line(node),
+               fmt::format(format, std::forward<Args>(args)...));
+}
 /// "line 3: 'sizes' must be a text".
 [[nodiscard]] Status wrong_toml_type(const toml::node& node, std::string_view key, std::string_view wanted);
 
