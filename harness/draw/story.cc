@@ -153,16 +153,6 @@ class Follower {
     }
   }
 
-  static std::size_t length_of(const Step& step) {
-    std::int64_t length = -1;
-    for (const auto* list : {&step.destinations, &step.sources}) {
-      for (const Operand& operand : *list) {
-        if (operand.space != Space::channel) length = std::max(length, count_of(operand.units));
-      }
-    }
-    return static_cast<std::size_t>(length >= 0 ? length : count_of(step.as_long_as.units));
-  }
-
   static void add(Part& sum, const Part& part) {
     if (sum.is_empty())
       sum = part;
@@ -175,7 +165,7 @@ class Follower {
       if (source.space == Space::channel && channels_[{source.ranks.first, rank}].empty()) return false;
     }
     RankState& me = state(rank);
-    Parts sum(length_of(step));
+    Parts sum(static_cast<std::size_t>(length_of(step)));
     std::map<int, Parts> read;
     int round = me.clock;
     for (const Operand& source : step.sources) {

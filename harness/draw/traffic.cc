@@ -116,16 +116,6 @@ class Counter {
     return true;
   }
 
-  static std::int64_t length_of(const Step& step) {
-    std::int64_t length = -1;
-    for (const auto* list : {&step.destinations, &step.sources}) {
-      for (const Operand& operand : *list) {
-        if (operand.space != Space::channel) length = std::max(length, count_of(operand.units));
-      }
-    }
-    return length >= 0 ? length : count_of(step.as_long_as.units);
-  }
-
   bool move(int rank, const Step& step, bool has_peers) {
     const auto me = place(rank);
     if (has_peers) {

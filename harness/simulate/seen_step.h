@@ -2,7 +2,6 @@
 // A step as its rank sees it.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +36,6 @@ class Viewer {
       seen.ranks.first = distance(rank, step.ranks.first);
       return seen;
     }
-    std::int64_t length = -1;
     std::size_t channels = 0;
     for (const Operand& source : step.sources) {
       seen.operands += source.ranks.n;
@@ -45,7 +43,6 @@ class Viewer {
         seen.from[channels++] = distance(rank, source.ranks.first);
         continue;
       }
-      length = std::max(length, count_of(source.units));
       seen.remote += source.ranks.n - (contains(source.ranks, rank) ? 1 : 0);
     }
     channels = 0;
@@ -54,11 +51,10 @@ class Viewer {
         seen.to[channels++] = distance(rank, destination.ranks.first);
         continue;
       }
-      length = std::max(length, count_of(destination.units));
       seen.stores += destination.ranks.n;
       seen.stores_elsewhere += destination.ranks.n - (contains(destination.ranks, rank) ? 1 : 0);
     }
-    seen.length = length >= 0 ? length : count_of(step.as_long_as.units);
+    seen.length = length_of(step);
     return seen;
   }
 

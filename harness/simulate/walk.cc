@@ -138,16 +138,6 @@ class Walker {
     return costs;
   }
 
-  static std::int64_t length_of(const Step& step) {
-    std::int64_t length = -1;
-    for (const auto* list : {&step.destinations, &step.sources}) {
-      for (const Operand& operand : *list) {
-        if (operand.space != Space::channel) length = std::max(length, count_of(operand.units));
-      }
-    }
-    return length >= 0 ? length : count_of(step.as_long_as.units);
-  }
-
   // Flags
 
   /// A flag to another node is a message without bytes; one within the node is a store.

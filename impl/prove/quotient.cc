@@ -243,7 +243,7 @@ class Quotient {
   }
 
   bool move(const Step& step) {
-    const std::int64_t length = steps::length_of(step);
+    const std::int64_t length = length_of(step);
     kept_.clear();
     for (const Operand& to : step.destinations) {
       if (!steps::is_copy_onto_itself(problem_, schedule_.shape.units_per_block, form_, step, to)) kept_.push_back(&to);

@@ -69,17 +69,6 @@ inline UnitSet shown_to(const Exposure& exposure, int target, int count) {
   return shown;
 }
 
-/// Units that a MOVE moves.
-inline std::int64_t length_of(const Step& step) {
-  std::int64_t length = -1;
-  for (const Operands<4>* const list : {&step.destinations, &step.sources}) {
-    for (const Operand& operand : *list) {
-      if (operand.space != Space::channel) length = std::max(length, count_of(operand.units));
-    }
-  }
-  return length < 0 ? count_of(step.as_long_as.units) : length;
-}
-
 /// In place one buffer is both: where in it the input or the output of `rank` begins, in units.
 inline int begin_in_place(const Problem& problem, int units_per_block, int rank, Space space) {
   const int input_after = in_place_block(problem, rank) * units_per_block;

@@ -252,7 +252,7 @@ class StepsWalk {
   bool move(int rank, State& me) {
     const Step& step = me.current;
     if (!has_channels(rank, step)) return false;
-    const std::int64_t length = steps::length_of(step);
+    const std::int64_t length = length_of(step);
     count_cost(rank, me, step, length);
     kept_.clear();
     for (const Operand& to : step.destinations) {

@@ -272,7 +272,7 @@ bool Symmetry::takes(const Step& step, int element, const Step& other) const {
     return false;
   }
   // Where the order of a message's units goes with the rank, it must at both ends: so in all such messages.
-  if (group_ == Group::exclusive_or && has_channel(step) && steps::length_of(step) > 1) {
+  if (group_ == Group::exclusive_or && has_channel(step) && length_of(step) > 1) {
     return takes_aligned(step, element, other);
   }
   return takes(step.destinations, element, other.destinations) && takes(step.sources, element, other.sources);

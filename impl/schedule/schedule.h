@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -144,6 +145,17 @@ struct Step {
 
   bool operator==(const Step&) const = default;
 };
+
+/// Units that a MOVE moves: those of its operands in memory, or as many as it states.
+[[nodiscard]] inline std::int64_t length_of(const Step& step) {
+  std::int64_t length = -1;
+  for (const Operands<4>* const list : {&step.destinations, &step.sources}) {
+    for (const Operand& operand : *list) {
+      if (operand.space != Space::channel && count_of(operand.units) > length) length = count_of(operand.units);
+    }
+  }
+  return length < 0 ? count_of(step.as_long_as.units) : length;
+}
 
 [[nodiscard]] inline Step move(const Operands<4>& destinations, const Operands<4>& sources) {
   return {.verb = Verb::move, .destinations = destinations, .sources = sources};
