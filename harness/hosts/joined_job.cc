@@ -298,7 +298,7 @@ void JoinedJob::watch_until_stopped() {
 
 Status JoinedJob::listen_to_all() {
   for (Link& link : links_) {
-    while (link.is_open()) {
+    for (;;) {
       const auto frame = link.next();
       if (!frame.is_ok()) return under_name_of(link.process, frame.status());
       if (!frame.value()) {
@@ -312,10 +312,9 @@ Status JoinedJob::listen_to_all() {
 }
 
 Result<std::optional<Frame>> JoinedJob::Link::next() {
-  if (stream.is_open()) {
-    stream.receive();
-    return stream.next();
-  }
+  if (stream.is_open()) stream.receive();
+  TUTTI_ASSIGN_OR_RETURN(auto sealed, stream.next());  // also after the stream's end
+  if (sealed) return sealed;
   for (;;) {
     TUTTI_ASSIGN_OR_RETURN(auto frame, reader.next());
     if (frame || !socket.is_open()) return frame;

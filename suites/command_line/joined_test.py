@@ -431,6 +431,17 @@ class Programs(Joined):
             self.assertEqual(result.code, 5, result)
             self.assertRegex(result.err, rf"all_reduce_perf: rank 2 \(pid {runs[2].process.pid}\) is stopped \(state T\), in")
 
+    def test_the_last_words_of_another_host_are_heard_late_too(self):
+        """Rank 0 reads them, and the end of their connection, at once."""
+        runs = self.long([1, 2], "-T", "2")
+        runs[2].process.send_signal(signal.SIGSTOP)
+        runs[0].process.send_signal(signal.SIGSTOP)
+        other = runs[1].wait(support.patience(20))
+        runs[0].process.send_signal(signal.SIGCONT)
+        for result in [other, runs[0].wait(support.patience(20))]:
+            self.assertEqual(result.code, 5, result)
+            self.assertRegex(result.err, rf"all_reduce_perf: rank 2 \(pid {runs[2].process.pid}\) is stopped \(state T\), in")
+
     def test_what_is_wrong(self):
         for words, own, says in [
                 (["-t", "2"], lambda rank: {}, "a process has 2 ranks: there each has one, so start as many processes as ranks"),
