@@ -8,7 +8,7 @@
 #include "harness/cases/suite.h"
 #include "harness/cases/topology.h"
 #include "harness/gate/counters.h"
-#include "harness/gate/program_run.h"
+#include "harness/process/command_run.h"
 #include "harness/text/counted.h"
 #include "impl/types/names.h"
 #include "src/program.h"

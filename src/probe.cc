@@ -16,7 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/backends/loader.h"
-#include "harness/gate/program_run.h"
+#include "harness/process/command_run.h"
 #include "harness/launch/launch.h"
 #include "harness/launch/rank_link.h"
 #include "harness/process/interrupts.h"

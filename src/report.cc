@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/gate/program_run.h"
+#include "harness/process/command_run.h"
 #include "harness/machine/clock.h"
 #include "harness/process/interrupts.h"
 #include "harness/process/spawn.h"
@@ -71,7 +71,7 @@ Result<std::string> what_python_lacks(const std::string& python, const harness::
                                            delay_of(python, kAskingLimit));
   if (answer.status().code() == Code::aborted) return answer.status();
   if (!answer.is_ok()) return answer.status().message();
-  const harness::ProgramRun& run = answer.value();
+  const harness::CommandRun& run = answer.value();
   if (run.exit_code == exit_ok) return std::string();
   if (run.exit_code == kLacksPackages) return fmt::format("'{} -I' has no {}", shown(python), shown(run.last_words()));
   return fmt::format("'{} -I' ended with exit code {}: {}", shown(python), run.exit_code, shown(run.last_words()));
@@ -117,7 +117,7 @@ Status draw(const std::string& bundle, const ReportFiles& files, harness::Output
   for (const auto& [flag, path] : {std::pair{"--png", files.png}, std::pair{"--svg", files.svg}}) {
     if (!path.empty()) command.insert(command.end(), {flag, path});
   }
-  TUTTI_ASSIGN_OR_RETURN(const harness::ProgramRun run, harness::run_command(command, kDrawingLimit, interrupts, bundle,
+  TUTTI_ASSIGN_OR_RETURN(const harness::CommandRun run, harness::run_command(command, kDrawingLimit, interrupts, bundle,
                                                                              delay_of(drawing.python, kDrawingLimit)));
   if (run.exit_code == exit_ok) return opened.replace(files.html, run.output);
   const std::string words = run.last_words();
