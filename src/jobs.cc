@@ -22,6 +22,7 @@
 #include "harness/record/row_stamp.h"
 #include "harness/report/flight.h"
 #include "harness/report/json.h"
+#include "harness/text/counted.h"
 #include "harness/text/streams.h"
 #include "impl/communicator/communicator.h"
 #include "impl/transports/hosts_domain.h"
@@ -181,7 +182,7 @@ void complain_behind_progress(const Status& why) {
 }
 
 /// After a hang: writes the last operations of the ranks, where their journals have any, and prints how to read them.
-void record_flight(const std::string& folder, const std::vector<std::vector<StartedCall>>& calls) {
+void record_calls(const std::string& folder, const std::vector<std::vector<StartedCall>>& calls) {
   if (std::ranges::all_of(calls, &std::vector<StartedCall>::empty)) return;
   const Status written = harness::write_flight(folder, calls);
   if (!written.is_ok()) {
@@ -194,9 +195,23 @@ void record_flight(const std::string& folder, const std::vector<std::vector<Star
       calls.size(), shown(folder), shown(folder), harness::kFlightPrefix));
 }
 
+/// After a hang: writes the stacks of the ranks' processes, if they could be read.
+void record_stacks(const std::string& folder, int ranks, const std::vector<harness::RankStack>& stacks) {
+  if (stacks.empty()) return;
+  const Status written = harness::write_stacks(folder, ranks, stacks);
+  if (!written.is_ok()) {
+    complain(error(written.code(), "--flight: {}", written.message()));
+    return;
+  }
+  harness::to_stderr(fmt::format("# the stacks of {} are in '{}/{}'\n",
+                                 harness::counted(std::ssize(stacks), "process", "es"), shown(folder),
+                                 harness::kStacksName));
+}
+
 Ended run_job(const SessionSpec& spec, const harness::Topology& topology, const Starter& starter,
               const JobsRequest& request, Messages& messages) {
   harness::PlacedJob job = job_of(spec, topology, starter, request.reach);
+  job.takes_stacks = !request.flight.empty();
   if (request.reach.joined != nullptr) job.tell = complain_behind_progress;
   const auto outcome = harness::launch_placed(job, messages);
   if (!outcome.is_ok()) {
@@ -207,7 +222,10 @@ Ended run_job(const SessionSpec& spec, const harness::Topology& topology, const 
   if (code == exit_ok) return {.code = messages.failure().is_ok() ? exit_ok : complain(messages.failure())};
   const bool can_go_on = !messages.has_begun() && request.reach.joined == nullptr;
   const auto lost = can_go_on ? not_started(spec, starter, outcome.value()) : std::vector<std::string>();
-  if (!request.flight.empty()) record_flight(request.flight, messages.last_calls());
+  if (!request.flight.empty()) {
+    record_calls(request.flight, messages.last_calls());
+    record_stacks(request.flight, spec.ranks, outcome.value().stacks);
+  }
   if (code != exit_interrupted && (lost.empty() || request.are_backends_named)) messages.diagnose(outcome.value());
   if (!lost.empty()) {
     return {.code = exit_environment,

@@ -206,7 +206,8 @@ const std::array kSweepOptions{
              return {};
            }},
     Option{"--flight", "FOLDER", "",
-           "after a hang of tutti's own collectives, write each rank's last operations for torch's fr_trace",
+           "after a hang of tutti's own collectives, write each rank's last operations for torch's fr_trace, and "
+           "stacks",
            [](Settings& settings, std::string_view text, const Surroundings&) -> Status {
              settings.flight = text;
              return {};

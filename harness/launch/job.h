@@ -17,6 +17,7 @@
 
 #include "harness/board/rank_standing.h"
 #include "harness/cases/ranks_as.h"
+#include "harness/process/stacks.h"
 #include "harness/process/start_command.h"
 #include "impl/types/status.h"
 
@@ -46,7 +47,8 @@ struct Job {
   /// Of ranks that somebody else has started: is called with a failure before any of them ends. Who has started them
   /// may end all processes, this one too, as soon as one has ended.
   std::function<void(const Status&)> tell = {};
-  std::string told = {};  ///< the arguments with which a rank that comes by itself must have been started
+  bool takes_stacks = false;  ///< of ranks that hang; they are processes of this host
+  std::string told = {};      ///< the arguments with which a rank that comes by itself must have been started
   std::string program = "/proc/self/exe";
   std::vector<std::string> arguments;                                    ///< after the program's name
   std::string payload;                                                   ///< given to every rank
@@ -77,16 +79,17 @@ enum class Ending : std::uint8_t {
 struct Outcome {
   bool ok = false;
   Ending how = Ending::finished;
-  int failed_rank = -1;                          ///< -1: none, or none that is known
-  int number = 0;                                ///< see Ending
-  bool all_came = false;                         ///< every rank has said hello
-  bool is_told = false;                          ///< Job::tell was called
+  int failed_rank = -1;   ///< -1: none, or none that is known
+  int number = 0;         ///< see Ending
+  bool all_came = false;  ///< every rank has said hello
+  bool is_told = false;   ///< Job::tell was called
   /// Of the operation that the failed rank announced last, or all ranks did if it is not known.
   std::optional<std::uint32_t> case_index = {};
   Status failure;             ///< one sentence that names the rank; code aborted, timeout, io, or what a rank gave
   std::string log_tail;       ///< last lines of the log of this launch; empty if ok
   std::string log_line = {};  ///< the line of that log that explains the failure best; empty: none does
   std::vector<RankStanding> standings = {};  ///< [rank] of a job that hung, if they are known
+  std::vector<RankStack> stacks = {};  ///< [rank] of a job that hung, if they were asked for and there is eu-stack
 };
 
 /// Receives what the ranks of a running job send, in the order in which each rank sent it. Called in the launcher's

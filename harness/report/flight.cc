@@ -150,4 +150,11 @@ Status write_flight(const std::string& folder, std::span<const std::vector<Start
   return {};
 }
 
+Status write_stacks(const std::string& folder, int ranks, std::span<const RankStack> stacks) {
+  TUTTI_ASSIGN_OR_RETURN(OutputFile file, OutputFile::open(fmt::format("{}/{}", folder, kStacksName)));
+  const bool is_one_process = stacks.size() == 1 && ranks > 1;
+  return file.replace((is_one_process ? "All ranks are in one process, as which rank 0 stands here.\n\n" : "") +
+                      grouped(stacks));
+}
+
 }  // namespace tutti::harness::report

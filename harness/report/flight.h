@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last operations of the ranks of a job that hangs, in the form of torch's flight recorder, which its `fr_trace`
-// reads: a pickle for each rank.
+// reads: a pickle for each rank. Beside them the stacks of the ranks' processes.
 #pragma once
 
 #include <span>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/floors.h"
+#include "harness/process/stacks.h"
 #include "impl/communicator/diagnosis.h"
 #include "impl/types/status.h"
 
@@ -23,5 +24,11 @@ inline constexpr std::string_view kFlightPrefix = "tutti_rank_";
 
 /// Writes the pickle of each rank into the folder. Errors: invalid_argument naming the file.
 [[nodiscard]] Status write_flight(const std::string& folder, std::span<const std::vector<StartedCall>> calls);
+
+inline constexpr std::string_view kStacksName = "stacks.txt";
+
+/// Writes the stacks of the processes of `ranks` ranks into the folder, alike ones once. Errors: invalid_argument
+/// naming the file.
+[[nodiscard]] Status write_stacks(const std::string& folder, int ranks, std::span<const RankStack> stacks);
 
 }  // namespace tutti::harness::report

@@ -9,6 +9,7 @@ import pathlib
 import pickle
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -130,6 +131,11 @@ class Special(unittest.TestCase):
         self.assertIsNotNone(result, f"still there after {seconds} s")
         self.assertEqual(result.code, CRASH, result)
         self.assertIn(f"# the last operations of 3 ranks are in '{folder}': python3 -m torch", result.err)
+        if shutil.which("eu-stack"):
+            self.assertIn(f"# the stacks of 3 processes are in '{folder}/stacks.txt'\n", result.err)
+            stacks = (folder / "stacks.txt").read_text()
+            self.assertEqual(sorted(re.findall(r"\d+", " ".join(re.findall(r"(?m)^ranks? (.*)$", stacks)))), ["0", "1", "2"], stacks)
+            self.assertIn("thread 1\n  #0 ", stacks)
         return [pickle.loads((folder / f"tutti_rank_{rank}").read_bytes()) for rank in range(3)]
 
     def test_the_last_operations_are_written_for_fr_trace(self):
