@@ -7,7 +7,7 @@
 //   floor 4: backends, launch
 //   floor 5: measure, hosts
 //   floor 6: faults, soak, explain, draw, train, gate, accept, simulate
-//   floor 7: session
+//   floor 7: session, guidelines
 //   floor 8: report, doctor
 //
 // Each folder is a namespace. A name is found without its folder where only one folder has it; a folder's own name goes

@@ -195,7 +195,7 @@ Result<std::vector<SessionSpec>> soaks_of(Settings& settings) {
   }
   std::vector<SessionSpec> soaks;
   for (const std::string& backend : sweep.backends) {
-    if (harness::is_twin(backend)) {
+    if (harness::backend_of(backend) != backend) {
       return error(Code::invalid_argument, "--backends: a soak compares nothing: name '{}' once",
                    harness::backend_of(backend));
     }

@@ -43,7 +43,7 @@ constexpr std::array kGroups{
     GroupRow{"Output",
              " --csv --json --lines --samples --flight --html --png --svg --prometheus --format --junit --summary "
              "--exclude --nagios --path --links --out "
-             "--require --quiet --over-ranks "},
+             "--require --fail --quiet --over-ranks "},
     GroupRow{"Other options", ""},
 };
 

@@ -61,6 +61,7 @@ class Messages final : public SessionMessages {
             spec, {{"begin", [this](std::string_view text) { on_begin(text); }},
                    {"cell", [this](std::string_view text) { on_cell(text); }},
                    {"samples", [this](std::string_view text) { note(listener_.on_samples(text)); }},
+                   {"blocks", [this](std::string_view text) { on_blocks(text); }},
                    {"ranks", [this](std::string_view text) { on_ranks(text); }},
                    {"facts", [this](std::string_view text) { listener_.on_facts(spec_.ranks, std::string(text)); }}}),
         topology_(topology),
@@ -124,6 +125,11 @@ class Messages final : public SessionMessages {
     }
     if (rows.empty()) return;
     note(listener_.on_cell(rows));
+  }
+  void on_blocks(std::string_view text) {
+    const auto medians = harness::block_medians_from_json(text);
+    note(medians.status());
+    if (medians.is_ok() && listener_.on_blocks) listener_.on_blocks(medians.value());
   }
   void on_ranks(std::string_view text) {
     if (!listener_.on_ranks) return;

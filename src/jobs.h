@@ -15,6 +15,7 @@
 #include "harness/cases/topology.h"
 #include "harness/hosts/placed_job.h"
 #include "harness/launch/announcement.h"
+#include "harness/record/block_medians.h"
 #include "harness/record/rank_tally.h"
 #include "harness/record/record.h"
 #include "harness/report/failed_job.h"
@@ -55,6 +56,8 @@ struct JobsListener {
   std::function<Status(const std::vector<harness::Row>& rows)> on_cell;
   std::function<void(int ranks, const std::string& facts_json)> on_facts;
   std::function<Status(std::string_view lines)> on_samples = {};  ///< where spec.tells_samples
+  /// Of each case of a task that counts blocks, before its row.
+  std::function<void(const harness::BlockMedians&)> on_blocks = {};
   /// Of each case that was measured; `hosts` by rank.
   std::function<void(const harness::RankTally& tally, const std::vector<std::string>& hosts)> on_ranks = {};
   /// Of each job on several machines, before its rows: what they say of themselves.

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "harness/cases/compositions.h"
 #include "harness/cases/kinds.h"
 #include "harness/cases/transports.h"
 #include "harness/faults/fault.h"
@@ -35,8 +36,8 @@ Status set_case(Settings& settings, std::string_view text, const Surroundings& a
   TUTTI_RETURN_IF_ERROR(set_backends(settings, one.backend, around));
   const Status transport = harness::transport_for(one.transport, one.ranks_as, transport_directories()).status();
   if (!transport.is_ok()) return error(transport.code(), "case id '{}': {}", text, transport.message());
-  if (harness::backend_of(one.backend) == harness::kOwnBackend)
-    return find_algorithm(one.collective, one.algorithm).status();
+  const bool is_own = harness::backend_of(one.backend) == harness::kOwnBackend;
+  if (is_own && !harness::is_composition(one.backend)) return find_algorithm(one.collective, one.algorithm).status();
   if (one.algorithm == harness::kNone) return {};
   return error(Code::invalid_argument, "case id '{}': {} chooses its algorithm itself: did you mean '{}.{}'?", text,
                one.backend, one.backend, harness::kNone);

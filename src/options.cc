@@ -176,9 +176,10 @@ std::vector<OptionChoice> with_places(std::vector<OptionChoice> choices) {
 SweepOptions::SweepOptions(CLI::App& command, std::vector<OptionChoice> choices, std::span<const Collective> otherwise)
     : otherwise_(otherwise), choices_(std::move(choices)) {
   if (!otherwise.empty()) {
-    std::string help = "collectives, or all (default: all";
-    for (const Collective collective : otherwise.subspan(all_collectives().size())) {
-      help += fmt::format(" and {}", to_string(collective));
+    const bool has_all = otherwise.size() >= all_collectives().size();
+    std::string help = has_all ? "collectives, or all (default: all" : "collectives, or all (default: all of these:";
+    for (const Collective collective : otherwise.subspan(has_all ? all_collectives().size() : 0)) {
+      help += fmt::format(" {}{}", has_all ? "and " : "", to_string(collective));
     }
     command.add_option("COLLECTIVE", collectives_, help + ")")->type_name("");
   }

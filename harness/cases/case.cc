@@ -11,6 +11,7 @@
 
 #include <fmt/ranges.h>
 
+#include "harness/cases/compositions.h"
 #include "harness/cases/kinds.h"
 #include "harness/cases/lists.h"
 
@@ -85,7 +86,7 @@ class IdReader {
   Status read_system() {
     const std::string_view text = parts_[Part::system];
     const std::size_t dot = text.find('.');
-    if (dot == text.npos || !is_name(backend_of(text.substr(0, dot))) || !is_name(text.substr(dot + 1))) {
+    if (dot == text.npos || !is_system(text.substr(0, dot)) || !is_name(text.substr(dot + 1))) {
       return wrong(Part::system, "two names, such as 'tutti.ring' or 'openmpi.none'");
     }
     case_.backend = text.substr(0, dot);
@@ -205,6 +206,11 @@ bool is_name(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
   });
+}
+
+bool is_system(std::string_view text) {
+  return is_name(text) ||
+         ((is_twin(text) || is_composition(text)) && is_name(text.substr(0, text.rfind(kPartSeparator))));
 }
 
 std::string_view to_string(RanksAs ranks_as) { return ranks_as->name; }

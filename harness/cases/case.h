@@ -37,6 +37,7 @@ inline constexpr int kMaxRanks = 4096;
 inline constexpr std::string_view kNone = "none";         ///< stands where a part does not apply
 inline constexpr std::string_view kOwnBackend = "tutti";  ///< every other backend is a reference
 inline constexpr std::string_view kTwin = ":2";           ///< ends the name of a backend's second system, its twin
+inline constexpr char kPartSeparator = ':';               ///< between a backend and which of its systems it is
 
 /// Ranks 0 and 1, 2 and 3, ... are pairs, and all of them play at once.
 inline constexpr std::string_view kNeighbours = "neighbours";
@@ -48,8 +49,10 @@ inline constexpr std::string_view kNeighbours = "neighbours";
 [[nodiscard]] constexpr bool is_twin(std::string_view system) { return system.ends_with(kTwin); }
 /// The backend that a system under test is.
 [[nodiscard]] constexpr std::string_view backend_of(std::string_view system) {
-  return is_twin(system) ? system.substr(0, system.size() - kTwin.size()) : system;
+  return system.substr(0, system.find(kPartSeparator));
 }
+/// Whether it names a backend, its twin or one of its compositions (compositions.h).
+[[nodiscard]] bool is_system(std::string_view text);
 
 enum class Placement : std::uint8_t { out, in };
 /// `isolated`: the ranks synchronise before every sample. `streaming`: a sample is a loop of operations back to back,

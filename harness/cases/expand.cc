@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "harness/cases/compositions.h"
 #include "harness/cases/lists.h"
 #include "impl/algorithms/algorithm.h"
 
@@ -310,7 +311,9 @@ std::vector<Case> cases_of(const Cell& cell, const Sweep& sweep) {
     append_new(cases, std::move(one));
   };
   for (const std::string& backend : sweep.backends) {
-    if (backend_of(backend) != kOwnBackend) {
+    const bool is_composed = is_composition(backend);
+    if (is_composed && find_composition(cell.collective, composition_of(backend)) == nullptr) continue;
+    if (is_composed || backend_of(backend) != kOwnBackend) {
       add(backend, kNone);
       continue;
     }

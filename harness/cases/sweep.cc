@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "harness/cases/backend_name.h"
+#include "harness/cases/compositions.h"
 #include "harness/cases/kinds.h"
 #include "harness/cases/lists.h"
 #include "impl/algorithms/algorithm.h"
@@ -103,6 +104,19 @@ std::vector<std::string> transports_of(const Sweep& sweep) {
   return sweep.transports.empty() ? std::vector{usual_transport(sweep.ranks_as)} : sweep.transports;
 }
 
+namespace {
+
+/// What follows the colon is nothing that a backend has.
+Status unknown_composition(std::string_view system) {
+  std::vector<std::string> names;
+  for (const Composition& one : kCompositions) append_new(names, std::string(one.name));
+  const std::string_view name = system.substr(backend_of(system).size() + 1);
+  return error(Code::invalid_argument, "'{}': '{}' is no composition{}: must be one of {}", shown(system), shown(name),
+               suggestion(name, names), fmt::join(names, ", "));
+}
+
+}  // namespace
+
 Result<std::vector<std::string>> parse_backends(std::string_view text, const std::vector<std::string>& known) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("backends", text));
   std::vector<std::string> systems;
@@ -111,7 +125,9 @@ Result<std::vector<std::string>> parse_backends(std::string_view text, const std
       values_of(parse_names<std::string>("backends", text, known, [&](std::string_view name) -> Result<std::string> {
         const std::string_view bare = backend_of(name);
         TUTTI_ASSIGN_OR_RETURN(std::string backend, one_of(bare, known, unknown_backend(bare, known)));
-        return backend.append(name.substr(bare.size()));
+        backend.append(name.substr(bare.size()));
+        if (is_system(backend)) return backend;
+        return unknown_composition(backend);
       })));
   for (const std::string& backend : known) {
     const auto times = std::ranges::count(items, backend);

@@ -108,10 +108,10 @@ Judgement without_interval(const Evidence& evidence) {
                               "no launch of the other side did",
                               alone, alone + paired)};
   }
-  return {
-      .opinion = Opinion::undecided,
-      .reason = fmt::format("{} pairs of launches, too few for an interval of {:.0f} %{}{}", evidence.log_ratios.size(),
-                            100 * kGateConfidence, evidence.untimed.empty() ? "" : "; ", evidence.untimed)};
+  return {.opinion = Opinion::undecided,
+          .reason = fmt::format("{} pairs of {}, too few for an interval of {:.0f} %{}{}", evidence.log_ratios.size(),
+                                evidence.pairs_of, 100 * kGateConfidence, evidence.untimed.empty() ? "" : "; ",
+                                evidence.untimed)};
 }
 
 Judgement judge_against_floors(const Evidence& evidence, const Interval& interval, std::string_view of) {
@@ -140,8 +140,8 @@ Judgement judge_pairs(const Evidence& evidence) {
 Judgement judge_confirmation(Judgement judgement, const Evidence& evidence) {
   const auto again = interval_of(evidence, evidence.confirmation);
   if (again && again->opinion() == Opinion::slower) {
-    judgement.reason = fmt::format("confirmed by {} pairs of fresh launches, ratio {:.3f}",
-                                   evidence.confirmation.size(), std::exp(again->middle));
+    judgement.reason = fmt::format("confirmed by {} pairs of fresh {}, ratio {:.3f}", evidence.confirmation.size(),
+                                   evidence.pairs_of, std::exp(again->middle));
     return judgement;
   }
   judgement.opinion = Opinion::undecided;

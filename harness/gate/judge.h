@@ -85,7 +85,10 @@ struct Evidence {
   // Told, and not judged either: rows of both sides, recorded ones too, and those that something disturbed.
   int rows = 0;
   int disturbed_rows = 0;
-  std::string disturbed;  ///< by what, as in a row
+  std::string disturbed;                   ///< by what, as in a row
+  std::string_view pairs_of = "launches";  ///< what a pair is of, in messages
+  std::string this_case = {};              ///< the ids of both sides, where they are two cases of one launch
+  std::string other_case = {};
 };
 
 struct Judgement {

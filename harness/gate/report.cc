@@ -39,12 +39,29 @@ std::string_view word_of(const GateReport& report, Opinion opinion) {
 }
 
 std::string_view tool_of(const GateReport& report) {
-  return report.kind == GateReport::Kind::compare ? "compare" : "gate";
+  switch (report.kind) {
+    case GateReport::Kind::compare:
+      return "compare";
+    case GateReport::Kind::guidelines:
+      return "guidelines";
+    case GateReport::Kind::gate:
+      break;
+  }
+  return "gate";
+}
+
+/// What the times of the two sides are called.
+struct SideWords {
+  std::string_view other, mine, before_other;
+};
+SideWords words_of(const GateReport& report) {
+  if (report.kind == GateReport::Kind::guidelines) return {"instead", "native", "instead"};
+  return {"other", "this", "was"};
 }
 
 /// What the interval is made of: pairs of launches, or launches of this side and of the other.
 std::string measured_text(const GateReport& report, const Evidence& evidence) {
-  if (report.kind == GateReport::Kind::gate) {
+  if (report.kind != GateReport::Kind::compare) {
     return fmt::to_string(evidence.log_ratios.size() + evidence.confirmation.size());
   }
   return fmt::format("{}+{}", evidence.other_us.size(), evidence.this_us.size());
@@ -58,15 +75,14 @@ std::string why_of(const GateCell& cell) {
 }
 
 /// One sentence: what was found of a cell, its numbers first.
-std::string sentence(const GateCell& cell) {
+std::string sentence(const GateReport& report, const GateCell& cell) {
   const Judgement& found = cell.judgement;
   std::string text(to_string(found.opinion));
   if (found.ratio) {
-    text +=
-        fmt::format(": {} us, was {} us; ratio {:.3f}, {:.0f} % interval {:.3f} to {:.3f}, floor {:.1f} %, {} pairs",
-                    median_us(cell.evidence.this_us), median_us(cell.evidence.other_us), *found.ratio,
-                    100 * kGateConfidence, *found.low, *found.high, 100 * *found.floor,
-                    cell.evidence.log_ratios.size() + cell.evidence.confirmation.size());
+    text += fmt::format(": {} us, {} {} us; ratio {:.3f}, {:.0f} % interval {:.3f} to {:.3f}, floor {:.1f} %, {} pairs",
+                        median_us(cell.evidence.this_us), words_of(report).before_other,
+                        median_us(cell.evidence.other_us), *found.ratio, 100 * kGateConfidence, *found.low, *found.high,
+                        100 * *found.floor, cell.evidence.log_ratios.size() + cell.evidence.confirmation.size());
   }
   const std::string why = why_of(cell);
   return why.empty() ? text : text + "; " + why;
@@ -92,8 +108,8 @@ std::ptrdiff_t junit_count(const GateReport& report, std::string_view element) {
 std::string junit_case(const GateReport& report, const GateCell& cell) {
   const Opinion opinion = cell.judgement.opinion;
   const char* const element = junit_element(report, opinion);
-  const std::string text = xml_escaped(sentence(cell));
-  std::string body = fmt::format("    <testcase classname=\"tutti.gate.{}\" name=\"{}\">\n",
+  const std::string text = xml_escaped(sentence(report, cell));
+  std::string body = fmt::format("    <testcase classname=\"tutti.{}.{}\" name=\"{}\">\n", tool_of(report),
                                  xml_escaped(cell.evidence.collective), xml_escaped(cell.evidence.cell));
   if (element == nullptr) {
     body += fmt::format("      <system-out>{}</system-out>\n", text);
@@ -148,15 +164,21 @@ std::string gate_table(const GateReport& report) {
   for (const GateCell& cell : report.cells) width = std::max(width, cell.evidence.cell.size());
   std::string text =
       fmt::format("# {}: {} against {}\n", tool_of(report), one_line(report.mine), one_line(report.other));
-  text += fmt::format("# {:<{}}  {:>10}  {:>10}  {:>6}  {:>16}  {:>6}  {:>6}  verdict\n", "cell", width, "other (us)",
-                      "this (us)", "ratio", fmt::format("{:.0f} % interval", 100 * kGateConfidence), "floor%",
-                      report.kind == GateReport::Kind::gate ? "pairs" : "runs");
+  const auto [other, mine, _] = words_of(report);
+  const std::string other_title = fmt::format("{} (us)", other);
+  const std::string mine_title = fmt::format("{} (us)", mine);
+  const std::size_t other_width = std::max<std::size_t>(10, other_title.size());
+  const std::size_t mine_width = std::max<std::size_t>(10, mine_title.size());
+  text +=
+      fmt::format("# {:<{}}  {:>{}}  {:>{}}  {:>6}  {:>16}  {:>6}  {:>6}  verdict\n", "cell", width, other_title,
+                  other_width, mine_title, mine_width, "ratio", fmt::format("{:.0f} % interval", 100 * kGateConfidence),
+                  "floor%", report.kind == GateReport::Kind::compare ? "runs" : "pairs");
   for (const GateCell& cell : report.cells) {
     const Judgement& found = cell.judgement;
-    text += fmt::format("  {:<{}}  {:>10}  {:>10}  {:>6}  {:>16}  {:>6}  {:>6}  {}\n", cell.evidence.cell, width,
-                        median_us(cell.evidence.other_us), median_us(cell.evidence.this_us), number(found.ratio),
-                        interval_text(found), floor_text(found), measured_text(report, cell.evidence),
-                        word_of(report, found.opinion));
+    text += fmt::format("  {:<{}}  {:>{}}  {:>{}}  {:>6}  {:>16}  {:>6}  {:>6}  {}\n", cell.evidence.cell, width,
+                        median_us(cell.evidence.other_us), other_width, median_us(cell.evidence.this_us), mine_width,
+                        number(found.ratio), interval_text(found), floor_text(found),
+                        measured_text(report, cell.evidence), word_of(report, found.opinion));
     if (const std::string why = why_of(cell); !why.empty()) text += fmt::format("#   {}\n", one_line(why));
   }
   if (!report.counted.empty()) text += fmt::format("# counted on both sides: {}\n", report.counted);
@@ -168,8 +190,8 @@ std::string gate_table(const GateReport& report) {
 std::string gate_junit(const GateReport& report) {
   std::string text = fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
-      "  <testsuite name=\"tutti gate\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n",
-      report.cells.size(), junit_count(report, "failure"), junit_count(report, "error"),
+      "  <testsuite name=\"tutti {}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n",
+      tool_of(report), report.cells.size(), junit_count(report, "failure"), junit_count(report, "error"),
       junit_count(report, "skipped"));
   for (const GateCell& cell : report.cells) text += junit_case(report, cell);
   std::string told = report.unfinished.empty() ? "" : fmt::format("not finished: {}\n", report.unfinished);
@@ -180,13 +202,14 @@ std::string gate_junit(const GateReport& report) {
 }
 
 std::string gate_markdown(const GateReport& report) {
-  std::string text =
-      fmt::format("### tutti gate: {}\n\nThis build against {}, {}, seed {}.\n\n", markdown_cell(counts_text(report)),
-                  markdown_cell(report.other), counted(report.cells.size(), "cell"), report.seed);
+  std::string text = fmt::format("### tutti {}: {}\n\n{} against {}, {}, seed {}.\n\n", tool_of(report),
+                                 markdown_cell(counts_text(report)),
+                                 report.kind == GateReport::Kind::guidelines ? "Each native call" : "This build",
+                                 markdown_cell(report.other), counted(report.cells.size(), "cell"), report.seed);
   text += fmt::format(
-      "| verdict | cell | other (us) | this (us) | ratio | {:.0f} % interval | floor (%) | why |\n"
+      "| verdict | cell | {} (us) | {} (us) | ratio | {:.0f} % interval | floor (%) | why |\n"
       "| --- | --- | ---: | ---: | ---: | --- | ---: | --- |\n",
-      100 * kGateConfidence);
+      words_of(report).other, words_of(report).mine, 100 * kGateConfidence);
   for (const GateCell* cell : by_gravity(report)) {
     const Judgement& found = cell->judgement;
     const bool is_bad = found.opinion == Opinion::slower || found.opinion == Opinion::wrong;
@@ -238,6 +261,9 @@ std::string gate_json(const GateReport& report) {
                                  {"other_us", median(cell.evidence.other_us)},
                                  {"this_launches", cell.evidence.this_us.size()},
                                  {"other_launches", cell.evidence.other_us.size()}});
+    if (cell.evidence.this_case.empty()) continue;
+    document["cells"].back()["this_case"] = cell.evidence.this_case;
+    document["cells"].back()["other_case"] = cell.evidence.other_case;
   }
   return json_text(document, 2) + "\n";
 }

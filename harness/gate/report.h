@@ -18,7 +18,8 @@ struct GateCell {
 };
 
 struct GateReport {
-  enum class Kind : std::uint8_t { gate, compare };  ///< launches in turn, or two recorded results
+  /// Launches in turn, two recorded results, or native calls against what they are compared with.
+  enum class Kind : std::uint8_t { gate, compare, guidelines };
 
   Kind kind = Kind::gate;
   std::string mine = "this build";

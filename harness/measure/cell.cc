@@ -25,8 +25,23 @@ constexpr int kRepeatsOfUnsteadyBlock = 3;
 constexpr std::int64_t kMostWarmUpNs = 1'000'000'000;
 constexpr std::int64_t kWarmUpShare = 8;  ///< a variant warms up for at most 1 / kWarmUpShare of its share
 
+/// Of the blocks that count.
+BlockMedians medians_of(const Variant& variant, const Series& series, const CellOptions& options) {
+  BlockMedians medians{.case_id = case_id(variant.instance()), .operations = series.operations};
+  for (const Series::Block& block : series.blocks) {
+    std::vector<double> times;
+    for (const Sample& sample : block.samples) {
+      if (block.counts && sample.is_valid) times.push_back(time_of(sample, options.conditions.skew));
+    }
+    const double median_us = times.empty() ? 0 : median_of(std::move(times));
+    if (median_us > 0) medians.of_rounds.push_back({.round = block.round, .median_us = median_us});
+  }
+  return medians;
+}
+
 Status hand_over(const Variant& variant, const Series& series, const CellOptions& options) {
   if (options.on_first_call) options.on_first_call(variant.instance(), series.first_call_ns);
+  if (options.on_blocks) TUTTI_RETURN_IF_ERROR(options.on_blocks(medians_of(variant, series, options)));
   if (!options.on_samples) return {};
   std::vector<Sample> samples;
   for (std::size_t index = 0; index < series.blocks.size(); ++index) {
@@ -74,6 +89,7 @@ double typical_time(const BlockResult& result, const CellOptions& options) {
 /// Runs one block of a variant, again where the machine changed its state meanwhile.
 Status add_block(Runner& runner, Variant& variant, Series& series, Source& source, Span time,
                  const CellOptions& options) {
+  const int round = series.rounds++;
   for (int repeat = 0; repeat <= kRepeatsOfUnsteadyBlock; ++repeat) {
     const bool is_cold = !series.warm_up_calls;
     int samples = source.samples(series.samples_per_block);
@@ -97,8 +113,10 @@ Status add_block(Runner& runner, Variant& variant, Series& series, Source& sourc
     series.wrong += result.wrong;
     const bool has_time = result.last_instant_ns < time.end_ns;
     const double each = std::max(typical_time(result, options), 1e-3);
-    Series::Block& block = series.blocks.emplace_back(Series::Block{
-        .samples = std::move(result.samples), .trips = result.after, .clocks_bound_ns = result.clocks_bound_ns});
+    Series::Block& block = series.blocks.emplace_back(Series::Block{.samples = std::move(result.samples),
+                                                                    .trips = result.after,
+                                                                    .clocks_bound_ns = result.clocks_bound_ns,
+                                                                    .round = round});
     const bool is_last = !has_time || repeat == kRepeatsOfUnsteadyBlock;
     block.counts = result.is_steady() || is_last;
     if (!block.counts) continue;

@@ -24,6 +24,7 @@
 #include "harness/measure/runner.h"
 #include "harness/measure/start.h"
 #include "harness/measure/variant.h"
+#include "harness/record/block_medians.h"
 #include "harness/record/record.h"
 #include "harness/record/samples.h"
 
@@ -42,6 +43,10 @@ struct CellOptions {
   /// So many of the last variants are limits (limit.h): they have no rows, and those whose buffers lie in memory of the
   /// same kind have their share. Of each: how it is measured.
   std::vector<std::string> limits = {};
+  /// Blocks of each variant, after which the cell is over; 0: it is when its times have settled.
+  int blocks = 0;
+  /// Gets the medians of a case's blocks, on runner 0; may be empty.
+  std::function<Status(const BlockMedians& medians)> on_blocks = {};
   /// Gets what the first call of a case took on the slowest rank, on runner 0; may be empty.
   std::function<void(const Case& one, std::int64_t first_call_ns)> on_first_call = {};
   /// Gets all samples of a case, on runner 0; may be empty.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "harness/backends/twin.h"
+#include "harness/cases/compositions.h"
 #include "harness/measure/limit.h"
 #include "harness/measure/rotation.h"
 #include "harness/measure/variant.h"
@@ -69,6 +70,7 @@ MemoryNeed memory_need(const std::vector<Case>& cell, CacheState cache) {
     } else {
       need.own += buffers * rotation.sets + kGuards * number * one.ranks;
     }
+    if (is_composition(one.backend)) need.own += static_cast<double>(one.bytes) * one.ranks;  // between its calls
     if (&one == &cell.front()) need.own += static_cast<double>(rotation.filler_bytes) * one.ranks;
     aside = std::max({aside, copies, reference_need(one)});
   }

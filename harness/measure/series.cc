@@ -74,6 +74,7 @@ bool is_done(Series& series, const CellOptions& options) {
     return samples >= options.conditions.iterations ||
            taken(series) >= kTakenForOne * options.conditions.iterations + kMostSamplesPerBlock;
   }
+  if (options.blocks > 0) return series.rounds >= options.blocks;
   if (std::ssize(series.blocks) < kLeastBlocks) return false;
   if (samples >= series.look) {
     series.is_settled = is_settled(summary_of(series, options));

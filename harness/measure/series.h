@@ -26,9 +26,11 @@ struct Series {
     RoundTrips trips;
     std::int64_t clocks_bound_ns = 0;  ///< see BlockResult
     bool counts = true;                ///< false: its samples are kept and are no part of the row
+    int round = 0;                     ///< of the cell's blocks, in each of which every variant has one that counts
   };
 
   std::vector<Block> blocks;
+  int rounds = 0;  ///< that were begun
   std::int64_t wrong = 0;
   std::string reason;
   int samples_per_block = kMostSamplesPerBlock;

@@ -236,6 +236,10 @@ CellOptions Measuring::cell_options(std::size_t index, std::vector<std::string> 
   options.on_first_call = [this](const Case& one, std::int64_t first_call_ns) {
     if (!is_limit(one.backend)) first_calls_ns_.emplace(one.backend, first_call_ns);
   };
+  options.blocks = task_.blocks;
+  if (task_.blocks > 0) {
+    options.on_blocks = [this](const BlockMedians& medians) { return report("blocks", to_json(medians)); };
+  }
   options.on_samples = [this](const Case& one, std::span<const Sample> samples) {
     if (task_.tells_samples) TUTTI_RETURN_IF_ERROR(report_samples(one, samples));
     return report_ranks(one, samples);

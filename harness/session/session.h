@@ -24,6 +24,7 @@ namespace tutti::harness::session {
 ///   begin  index of the cell that runner 0 begins, in decimal
 ///   cell   its rows, one JSON object per line
 ///   samples  before it, where they are asked for: lines of samples, in parts (harness/record/samples.h)
+///   blocks  before it, where they are counted: the medians of a case's blocks (harness/record/block_medians.h)
 ///   ranks  before it: what the samples of a case show of each rank (harness/record/rank_tally.h)
 ///   facts  JSON object: floors_ns (object: of a sample in which nothing is done, by backend where samples start after
 ///          its own barrier, else `all`), clock_tick_ns, clock_read_ns, bound (the cores that each runner may run on),

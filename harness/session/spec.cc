@@ -37,12 +37,12 @@ constexpr int kUnsent = 2;  // the folders
 [[maybe_unused]] void count_fields(const SessionSpec& spec, const MeasureTask& measure, const CheckTask& check,
                                    const SoakTask& soak, const FaultsTask& faults, const TrainTask& train) {
   [[maybe_unused]] const auto& [task, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15] = spec;
-  [[maybe_unused]] const auto& [m1, m2, m3, m4, m5, m6] = measure;
+  [[maybe_unused]] const auto& [m1, m2, m3, m4, m5, m6, m7] = measure;
   [[maybe_unused]] const auto& [c1] = check;
   [[maybe_unused]] const auto& [o1, o2] = soak;
   [[maybe_unused]] const auto& [f1] = faults;
   [[maybe_unused]] const auto& [t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11] = train;
-  static_assert(visited<SessionSpec>() == 15 - kUnsent && visited<MeasureTask>() == 6 && visited<CheckTask>() == 1);
+  static_assert(visited<SessionSpec>() == 15 - kUnsent && visited<MeasureTask>() == 7 && visited<CheckTask>() == 1);
   static_assert(visited<SoakTask>() == 2 && visited<FaultsTask>() == 1 && visited<TrainTask>() == 11);
 }
 

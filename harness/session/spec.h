@@ -30,6 +30,8 @@ struct MeasureTask {
   std::string trace = {};
   std::vector<std::string> steps = {};     ///< of each call of a trace
   std::vector<std::int64_t> gaps_ns = {};  ///< before each; empty: there are none
+  /// Blocks of each system, after which a cell is over, and whose medians are reported; 0: cells settle.
+  int blocks = 0;
 
   bool operator==(const MeasureTask&) const = default;
 };
@@ -126,6 +128,7 @@ constexpr void visit_fields(std::type_identity<MeasureTask>, Visit visit) {
   visit("trace", &MeasureTask::trace);
   visit("steps", &MeasureTask::steps);
   visit("gaps_ns", &MeasureTask::gaps_ns);
+  visit("blocks", &MeasureTask::blocks);
 }
 template <class Visit>
 constexpr void visit_fields(std::type_identity<CheckTask>, Visit visit) {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <unistd.h>
 
+#include "harness/cases/compositions.h"
 #include "harness/measure/order.h"
 #include "harness/session/meeting.h"
 #include "harness/verify/device_opener.h"
@@ -155,6 +157,7 @@ Status Systems::open(const CommunicatorOptions& options, AfterBind after_bind) {
     references_.push_back(std::move(reference));
   }
   add_twins();
+  add_compositions();
   return {};
 }
 
@@ -182,6 +185,7 @@ Status Systems::open_own_afresh(const CommunicatorOptions& options) {
   TUTTI_RETURN_IF_ERROR(open_own(*own_domain_, options, {.pace = runner_.order()}));
   by_name_[own_->name()] = own_.get();
   add_twins();
+  add_compositions();
   return {};
 }
 
@@ -191,6 +195,23 @@ void Systems::add_twins() {
     const std::string backend(backend_of(name));
     Backend& first = backend == own_->name() ? *own_ : named(backend);
     by_name_[name] = twins_.emplace_back(std::make_unique<TwinBackend>(first, name)).get();
+  }
+}
+
+void Systems::add_compositions() {
+  compositions_.clear();
+  std::set<std::string> names;
+  for (const std::vector<Case>& cell : spec_.cells) {
+    for (const Case& one : cell) {
+      if (is_composition(one.backend)) names.insert(one.backend);
+    }
+  }
+  for (const std::string& name : names) {
+    const std::string backend(backend_of(name));
+    Backend& inner = backend == own_->name() ? *own_ : named(backend);
+    compositions_.push_back(std::make_unique<CompositionBackend>(
+        inner, name, CompositionBackend::Place{.ranks = runner_.ranks(), .memory = memory()}));
+    by_name_[name] = compositions_.back().get();
   }
 }
 

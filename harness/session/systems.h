@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The systems under test as one runner of a session has them open, by name: the own collectives, the job's references,
-// and their twins.
+// their twins and their compositions.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/backends/composition.h"
 #include "harness/backends/reference.h"
 #include "harness/backends/tutti/backend.h"
 #include "harness/backends/twin.h"
@@ -99,6 +100,8 @@ class Systems {
   /// Opened, or skipped where ranks are no processes.
   Result<std::unique_ptr<ReferenceBackend>> reference_of(std::size_t index);
   void add_twins();
+  /// Those that cases of the session name.
+  void add_compositions();
   /// That of the GPUs, one for each rank of this runner, where buffers of any system lie there.
   Status open_memory();
   /// Memory of this runner's own that is there, not a page of zeros in many places. The same for all cases of a cell.
@@ -117,6 +120,7 @@ class Systems {
   std::unique_ptr<OwnBackend> own_;
   std::vector<std::unique_ptr<ReferenceBackend>> references_;
   std::vector<std::unique_ptr<TwinBackend>> twins_;
+  std::vector<std::unique_ptr<CompositionBackend>> compositions_;
   std::map<std::string, Backend*> by_name_;
   std::vector<std::byte> filler_;  ///< what rotating calls read
 };

@@ -100,7 +100,7 @@ def table_of(bundle: dict) -> dict:
 
 
 def judged_of(bundle: dict) -> list[dict]:
-    """The gate's or comparison's cells as text."""
+    """The cells that a gate, a comparison or guidelines judged, as text."""
     return [{"verdict": style.plain(item.get("verdict") or ""), "cell": style.plain(item.get("cell") or ""),
              "ratio": ratio_text(item.get("ratio")) if is_number(item.get("ratio")) else "",
              "low": digits_text(item["low"], 3) if is_number(item.get("low")) else "",

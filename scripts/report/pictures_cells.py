@@ -283,6 +283,8 @@ def samples_alt(cell: str, items: list[dict]) -> str:
 def judged_name(item: dict) -> str:
     """Collective and bytes of a judged cell; the system, and who started it, where the cell names them."""
     size = item.get("bytes")
+    if " <= " in str(item.get("cell") or ""):  # of guidelines: the guideline, the backend and the ranks
+        return " ".join(style.short(part, 40) for part in str(item["cell"]).split("/"))
     name = f"{style.short(item.get('collective'), 24)}{' ' + style.bytes_text(size) if is_positive(size) else ''}"
     cell, _, starter = str(item.get("cell") or "").partition(" under ")
     parts = cell.split("/")

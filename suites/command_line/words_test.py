@@ -19,7 +19,7 @@ import unittest
 
 import support
 
-COMMANDS = [[], ["run"], ["check"], ["check", "soak"], ["prove"], ["explain"], ["draw"], ["simulate"], ["train"], ["gate"], ["accept"], ["compare"], ["report"], ["list"], ["doctor"]]
+COMMANDS = [[], ["run"], ["check"], ["check", "soak"], ["prove"], ["explain"], ["draw"], ["simulate"], ["train"], ["gate"], ["accept"], ["guidelines"], ["compare"], ["report"], ["list"], ["doctor"]]
 
 
 def help_of(command, columns=100):

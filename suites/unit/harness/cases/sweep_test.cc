@@ -221,6 +221,7 @@ TEST(ParseBackends, OneThatIsNamedTwiceHasATwin) {
   EXPECT_THAT(parse_backends("tutti:2", known).value(), ElementsAre("tutti:2"));
   EXPECT_EQ(backend_of("tutti:2"), "tutti");
   EXPECT_EQ(backend_of("tutti"), "tutti");
+  EXPECT_EQ(backend_of("openmpi:reduce+broadcast"), "openmpi");
   EXPECT_THAT(mistake(parse_backends("tutti,tutti,tutti", known), "tutti,tutti,tutti"),
               HasSubstr("'tutti' is there 3 times: once, or twice to hold it against itself"));
   EXPECT_THAT(mistake(parse_backends("tutto:2", known), "tutto"), HasSubstr("did you mean 'tutti'?"));
