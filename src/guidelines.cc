@@ -294,7 +294,7 @@ int list(std::span<const BackendPlan> plans) {
     comparisons += one.plan.comparisons.size();
     cells += one.plan.cells.size();
   }
-  harness::print("# {} in {}, at most 3 s each; what is slower is measured once more\n",
+  harness::print("# {} in {}, at most 30 s each; what is slower is measured once more\n",
                  harness::counted(comparisons, "comparison"), harness::counted(cells, "cell"));
   return exit_ok;
 }
@@ -361,7 +361,7 @@ void add_guidelines(CLI::App& program, Action& action) {
           {"--algorithms"},
           {"--cadence"},
           {"--budget", "",
-           "time for all of it: 30s, 4m; cells that cannot be begun in it are left out (default: at most 3s a cell)"},
+           "time for all of it: 30s, 4m; cells that cannot be begun in it are left out (default: at most 30s a cell)"},
           {"--timeout"},
           {"--seed"},
           {"--bind"},

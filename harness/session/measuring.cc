@@ -21,6 +21,8 @@ namespace tutti::harness::session {
 namespace {
 
 constexpr std::chrono::nanoseconds kCellTime = std::chrono::seconds(3);  ///< without a budget
+/// Of a cell that ends when it has its blocks, without a budget: for machines on which others keep the cores.
+constexpr std::chrono::nanoseconds kTimeOfBlocks = std::chrono::seconds(30);
 constexpr std::int64_t kTrialShare = 16;  ///< the trial of a cell's limit has 1 / kTrialShare of the cell's time
 constexpr std::chrono::nanoseconds kLeastCellTime = std::chrono::milliseconds(20);
 constexpr std::chrono::nanoseconds kMostLimitTime = std::chrono::minutes(1);  ///< as if the cell had no more
@@ -181,6 +183,7 @@ std::vector<int> Measuring::gpus_of_ranks() const {
 }
 
 std::int64_t Measuring::time_ns(std::size_t index) const {
+  if (task_.end_ns == 0 && task_.blocks > 0) return kTimeOfBlocks.count();
   if (task_.end_ns == 0) return (spec_.conditions.iterations > 0 ? kNoEnd : kCellTime).count();
   const auto cells = static_cast<std::int64_t>(spec_.cells.size() - index) + task_.cells_after;
   return std::max(kLeastCellTime.count(), (task_.end_ns - runner_.common_now_ns()) / cells);

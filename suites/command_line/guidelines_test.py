@@ -97,7 +97,7 @@ class Guidelines(unittest.TestCase):
         result, _ = self.compare("gather", "--backends", "tutti", "--ranks", "2", "--sizes", "8,64K", "--list")
         self.assertEqual([line.split("  ")[0] for line in result.out.splitlines()],
                          ["gather <= all_gather", "gather <= larger"] * 2 +
-                         ["# 4 comparisons in 2 cells, at most 3 s each; what is slower is measured once more"])
+                         ["# 4 comparisons in 2 cells, at most 30 s each; what is slower is measured once more"])
 
     def test_a_case_of_a_composition_runs_by_its_id(self):
         name = "all_reduce/tutti:reduce+broadcast.none/local/float/sum/P2.threads/none/4096B/out/private/isolated"
