@@ -9,6 +9,8 @@
 
 #include "harness/cases/lists.h"
 #include "harness/cases/sweep.h"
+#include "harness/report/fastest.h"
+#include "harness/simulate/forecast.h"
 #include "harness/simulate/machine_file.h"
 #include "harness/simulate/predictor.h"
 #include "harness/text/counted.h"
@@ -38,6 +40,8 @@ struct SimulateRequest {
   std::string root = "0";
   std::string machine;
   std::string csv;
+  std::string json;
+  std::string svg;
   std::string fit;
   std::string out;
   bool shows_path = false;
@@ -51,23 +55,6 @@ struct Plan {
   std::vector<std::int64_t> sizes;
   int root = 0;
   simulate::Machine machine;
-};
-
-/// The times of one number of ranks.
-struct Forecast {
-  struct Column {
-    const Algorithm* algorithm;
-    std::vector<double> us;        ///< by size
-    std::vector<double> sound_us;  ///< without the machine's faults; empty if it has none
-  };
-  int ranks = 0;
-  std::vector<std::int64_t> bytes;
-  std::vector<Column> columns;
-  std::vector<std::string> left_out;
-
-  [[nodiscard]] double best(std::size_t row) const {
-    return std::ranges::min_element(columns, {}, [row](const Column& one) { return one.us[row]; })->us[row];
-  }
 };
 
 Result<simulate::Machine> machine_of(const SimulateRequest& request) {
@@ -158,9 +145,9 @@ Result<std::vector<double>> times_of(const Algorithm& algorithm, const Problem& 
   return us;
 }
 
-Forecast forecast_of(const Plan& plan, int ranks) {
+simulate::Forecast forecast_of(const Plan& plan, int ranks) {
   const Problem problem = problem_of(plan, ranks);
-  Forecast forecast{.ranks = ranks};
+  simulate::Forecast forecast{.ranks = ranks};
   std::vector<Count> counts;
   for (const std::int64_t size : plan.sizes) harness::append_new(counts, count_for_bytes(problem, size, kElementBytes));
   for (const Count count : counts) forecast.bytes.push_back(buffer_bytes(problem, count, kElementBytes));
@@ -172,7 +159,7 @@ Forecast forecast_of(const Plan& plan, int ranks) {
       forecast.left_out.push_back(fmt::format("{}: {}", algorithm->name, us.status().message()));
       continue;
     }
-    Forecast::Column column{.algorithm = algorithm, .us = us.value(), .sound_us = {}};
+    simulate::Forecast::Column column{.algorithm = std::string(algorithm->name), .us = us.value()};
     if (!plan.machine.faults.empty()) {
       const auto without = times_of(*algorithm, problem, sound, counts);
       if (without.is_ok()) column.sound_us = without.value();
@@ -191,15 +178,15 @@ void print_machine(const Plan& plan, bool is_example) {
   for (std::string line; std::getline(lines, line);) harness::print("{}{}\n", line.empty() ? "#" : "#   ", line);
 }
 
-std::size_t width_of(const Forecast::Column& column) { return std::max(kNarrowest, column.algorithm->name.size()); }
+std::size_t width_of(const simulate::Forecast::Column& column) { return std::max(kNarrowest, column.algorithm.size()); }
 
 /// A line for each size with `cell(column, row)` in each column, and the columns' names above.
 template <class Cell>
-void print_columns(const Forecast& forecast, std::string_view unit, const Cell& cell) {
+void print_columns(const simulate::Forecast& forecast, std::string_view unit, const Cell& cell) {
   std::vector<std::string> lines{fmt::format("#{:>12}", "size"), fmt::format("#{:>12}", "(B)")};
   for (const std::int64_t bytes : forecast.bytes) lines.push_back(fmt::format("{:>13}", bytes));
-  for (const Forecast::Column& column : forecast.columns) {
-    lines[0] += fmt::format("  {:>{}} ", column.algorithm->name, width_of(column));
+  for (const simulate::Forecast::Column& column : forecast.columns) {
+    lines[0] += fmt::format("  {:>{}} ", column.algorithm, width_of(column));
     lines[1] += fmt::format("  {:>{}} ", unit, width_of(column));
     for (std::size_t row = 0; row < forecast.bytes.size(); ++row)
       lines[row + 2] += fmt::format("  {:>{}}", cell(column, row), width_of(column) + 1);
@@ -210,36 +197,21 @@ void print_columns(const Forecast& forecast, std::string_view unit, const Cell& 
   }
 }
 
-void print_table(const Forecast& forecast, const Plan& plan) {
+void print_table(const simulate::Forecast& forecast, const Plan& plan) {
   const int node = plan.machine.ranks_per_node;
   harness::print("\n# {} on {}\n", harness::counted(forecast.ranks, "rank"),
                  harness::counted(std::max(1, forecast.ranks / node), "node"));
   for (const std::string& reason : forecast.left_out) harness::print("# left out: {}\n", reason);
   if (forecast.columns.empty()) return;
-  print_columns(forecast, "(us)", [&](const Forecast::Column& column, std::size_t row) {
+  print_columns(forecast, "(us)", [&](const simulate::Forecast::Column& column, std::size_t row) {
     return us_text(column.us[row]) + (column.us[row] == forecast.best(row) ? '*' : ' ');
   });
   if (plan.machine.faults.empty()) return;
   harness::print("\n# longer than without the {} of the file\n", harness::counted(plan.machine.faults.size(), "fault"));
-  print_columns(forecast, "(%)", [](const Forecast::Column& column, std::size_t row) {
+  print_columns(forecast, "(%)", [](const simulate::Forecast::Column& column, std::size_t row) {
     if (column.sound_us.empty()) return std::string("- ");
     return fmt::format("{:+.1f} ", 100 * (column.us[row] / column.sound_us[row] - 1));
   });
-}
-
-std::string csv_of(const std::vector<Forecast>& forecasts, const Plan& plan) {
-  std::string text = "collective,algorithm,ranks,ranks_per_node,bytes,predicted_us,is_fastest,without_faults_us\n";
-  for (const Forecast& forecast : forecasts) {
-    for (std::size_t row = 0; row < forecast.bytes.size(); ++row) {
-      for (const Forecast::Column& column : forecast.columns) {
-        text += fmt::format("{},{},{},{},{},{:.6g},{},{}\n", to_string(plan.collective), column.algorithm->name,
-                            forecast.ranks, plan.machine.ranks_per_node, forecast.bytes[row], column.us[row],
-                            column.us[row] == forecast.best(row) ? 1 : 0,
-                            column.sound_us.empty() ? "" : fmt::format("{:.6g}", column.sound_us[row]));
-      }
-    }
-  }
-  return text;
 }
 
 /// `--path` and `--links` show one time.
@@ -289,12 +261,20 @@ int simulate_on(const SimulateRequest& request, const CLI::App& command) {
   const Plan& plan = planned.value();
   if (const Status wrong = check_details(request, plan); !wrong.is_ok()) return complain(wrong);
   const bool is_csv_shown = request.csv == "-";
+  for (const auto& [flag, path] : {std::pair("--json", request.json), {"--svg", request.svg}}) {
+    if (path == "-" || (is_csv_shown && !path.empty())) {
+      return complain(error(Code::invalid_argument, "{}: needs a file of its own, and the table on stdout; {}", flag,
+                            path == "-" ? "name a file" : "name a file for --csv too"));
+    }
+  }
   harness::OutputFiles files;
   if (!is_csv_shown) {
-    if (const Status opened = files.open(request.csv); !opened.is_ok()) return complain(opened);
+    for (const std::string& path : {request.csv, request.json, request.svg}) {
+      if (const Status opened = files.open(path); !opened.is_ok()) return complain(opened);
+    }
     print_machine(plan, request.machine.empty());
   }
-  std::vector<Forecast> forecasts;
+  std::vector<simulate::Forecast> forecasts;
   bool has_times = false;
   for (const int ranks : plan.ranks) {
     forecasts.push_back(forecast_of(plan, ranks));
@@ -302,17 +282,24 @@ int simulate_on(const SimulateRequest& request, const CLI::App& command) {
     if (!is_csv_shown) print_table(forecasts.back(), plan);
   }
   if (!has_times) return complain(error(Code::unavailable, "nothing was predicted: no algorithm is left"));
+  const simulate::ForecastOf what{.collective = to_string(plan.collective),
+                                  .machine = plan.machine.name,
+                                  .ranks_per_node = plan.machine.ranks_per_node};
   if (is_csv_shown) {
-    harness::print("{}", csv_of(forecasts, plan));
+    harness::print("{}", csv_of(forecasts, what));
     return exit_ok;
   }
   harness::print("\n# *: the fastest of its row\n");
   if (request.shows_path || request.shows_links) {
     if (const int code = show_details(request, plan); code != exit_ok) return code;
   }
-  if (request.csv.empty()) return exit_ok;
-  const Status written = files.replace(request.csv, csv_of(forecasts, plan));
-  return written.is_ok() ? exit_ok : complain(written);
+  for (const auto& [path, text] : {std::pair(request.csv, csv_of(forecasts, what)),
+                                   {request.json, json_of(forecasts, what)},
+                                   {request.svg, harness::fastest_svg(forecasts, what)}}) {
+    if (path.empty()) continue;
+    if (const Status written = files.replace(path, text); !written.is_ok()) return complain(written);
+  }
+  return exit_ok;
 }
 
 }  // namespace
@@ -333,6 +320,8 @@ void add_simulate(CLI::App& program, Action& action) {
   add("--root", request->root, "RANK", "where the collective has one");
   add("--machine", request->machine, "FILE", "a machine in TOML; without it one called example, which is printed");
   add("--csv", request->csv, "FILE", "write a row for each time; - is stdout, without the table");
+  add("--json", request->json, "FILE", "write the times as one JSON document");
+  add("--svg", request->svg, "FILE", "draw which algorithm is the fastest by ranks and size");
   add("--fit", request->fit, "FILE",
       "make a machine's file from the rows that `tutti run --csv` wrote, and say how well");
   add("--out", request->out, "FILE", "of --fit: where the machine goes (default: printed)");

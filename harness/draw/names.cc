@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 
 #include <fmt/format.h>
 
+#include "harness/draw/svg.h"
 #include "harness/text/text.h"
 
 namespace tutti::harness::draw {
@@ -104,17 +104,8 @@ int colours_of(const Story& story) {
 }
 
 std::string colour_of(const Story& story, const Part& part, double lightness) {
-  constexpr double kBlue = 210;
-  constexpr double kSaturation = 0.62;
   const int index = is_by_unit(story) ? part.unit : std::countr_zero(part.ranks);
-  const double hue = std::fmod(kBlue + 360.0 * index / colours_of(story), 360.0);
-  const double chroma = kSaturation * (1 - std::abs(2 * lightness - 1));
-  const auto channel = [&](double shift) {
-    const double place = std::fmod(shift + hue / 30, 12);
-    const double value = lightness - chroma / 2 * std::clamp(std::min(place - 3, 9 - place), -1.0, 1.0);
-    return static_cast<int>(std::lround(255 * std::clamp(value, 0.0, 1.0)));
-  };
-  return fmt::format("#{:02x}{:02x}{:02x}", channel(0), channel(8), channel(4));
+  return hue(index, colours_of(story), lightness);
 }
 
 }  // namespace tutti::harness::draw

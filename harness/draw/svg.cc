@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/draw/svg.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -73,6 +74,19 @@ std::string Svg::file(double width, double height, std::string_view title) const
       "font-family='DejaVu Sans,Verdana,Arial,sans-serif' font-size='12' fill='#222'>\n<title>{2}</title>\n"
       "<rect width='{0}' height='{1}' fill='#fff'/>\n{3}</svg>\n",
       number(std::ceil(width)), number(std::ceil(height)), escaped(title), body_);
+}
+
+std::string hue(int index, int count, double lightness) {
+  constexpr double kBlue = 210;
+  constexpr double kSaturation = 0.62;
+  const double degrees = std::fmod(kBlue + 360.0 * index / count, 360.0);
+  const double chroma = kSaturation * (1 - std::abs(2 * lightness - 1));
+  const auto channel = [&](double shift) {
+    const double place = std::fmod(shift + degrees / 30, 12);
+    const double value = lightness - chroma / 2 * std::clamp(std::min(place - 3, 9 - place), -1.0, 1.0);
+    return static_cast<int>(std::lround(255 * std::clamp(value, 0.0, 1.0)));
+  };
+  return fmt::format("#{:02x}{:02x}{:02x}", channel(0), channel(8), channel(4));
 }
 
 }  // namespace tutti::harness::draw

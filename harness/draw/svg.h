@@ -50,6 +50,9 @@ class Svg {
   std::string body_;
 };
 
+/// "#rrggbb" of colour number `index` of `count` that are told apart, from dark (0) to white (1).
+[[nodiscard]] std::string hue(int index, int count, double lightness);
+
 /// `text` with &, < and > as XML wants them.
 [[nodiscard]] std::string escaped(std::string_view text);
 

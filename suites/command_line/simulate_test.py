@@ -2,6 +2,7 @@
 """`tutti simulate`: times that a model predicts, on the example machine and on those of files."""
 import csv
 import io
+import json
 import pathlib
 import re
 import tempfile
@@ -55,6 +56,27 @@ class Simulate(unittest.TestCase):
         self.assertEqual([line.split()[0] for line in times], ["8", "1048576"])
         for line in times:
             self.assertGreaterEqual(line.count("*"), 1, line)
+
+    def test_the_picture_and_the_document_have_what_the_table_has(self):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        asked = ["all_reduce", "--ranks", "8,64", "--sizes", "8,16M"]
+        rows = self.rows(*asked)
+        self.simulate(*asked, "--svg", folder / "x.svg", "--json", folder / "x.json")
+        document = json.loads((folder / "x.json").read_text())
+        self.assertEqual((document["collective"], document["machine"]), ("all_reduce", "example"))
+        told = {(of["ranks"], column["algorithm"], size): time for of in document["forecasts"] for column in of["algorithms"]
+                for size, time in zip(of["bytes"], column["predicted_us"])}
+        self.assertEqual(set(told), {(int(row["ranks"]), row["algorithm"], int(row["bytes"])) for row in rows})
+        for row in rows:
+            self.assertAlmostEqual(told[int(row["ranks"]), row["algorithm"], int(row["bytes"])] / float(row["predicted_us"]), 1, 4)
+        self.assertIn("one_shot: rank 7 uses memory of ranks on other nodes in step 3", document["forecasts"][1]["left_out"])
+        fastest = [name for of in document["forecasts"] for name in of["fastest"]]
+        picture = (folder / "x.svg").read_text()
+        self.assertEqual(re.findall(r"font-weight='bold'>(\w+)</text>", picture), fastest)
+        for text in ["predicted for machine example", ">8 ranks<", ">64 ranks<", ">8 B<", ">16 MiB<"]:
+            self.assertIn(text, picture)
+        for words in [["--svg", "-"], ["--csv", "-", "--json", "x.json"]]:
+            self.assertEqual(support.run("simulate", *asked, *words).code, 2, words)
 
     def test_times_are_those_of_the_closed_forms(self):
         rows = self.rows("all_reduce", "--machine", self.on_file(LOGGP), "--ranks", "16", "--sizes", "64K")
