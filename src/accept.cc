@@ -19,6 +19,7 @@
 #include "harness/accept/journal.h"
 #include "harness/accept/leaves.h"
 #include "harness/accept/pretend.h"
+#include "harness/accept/rails.h"
 #include "harness/accept/sentences.h"
 #include "harness/accept/suite_file.h"
 #include "harness/accept/table.h"
@@ -55,7 +56,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kUsualRound = 1.5;  // s, a guess before the first one has been played
 
 struct AcceptRequest {
-  std::string pretend, leaves, stages, resume, lines, json, html, junit, prometheus, exclude, budget, baseline;
+  std::string pretend, leaves, rails, stages, resume, lines, json, html, junit, prometheus, exclude, budget, baseline;
   std::string suite, margin, too_fast, seed, message_size, soak;  ///< empty: as the suite says, or as usual
   std::string backend = std::string(harness::kOwnBackend), transport, ranks_per_node = "1";
   bool is_full = false;
@@ -97,6 +98,10 @@ class OnLeaves final : public accept::Crew {
   [[nodiscard]] std::string name_of(int node) const override { return crew_->name_of(node); }
   [[nodiscard]] int leaf_of(int node) const override { return leaves_.at(static_cast<std::size_t>(node)); }
   [[nodiscard]] std::string absence_of(int node) const override { return crew_->absence_of(node); }
+  [[nodiscard]] std::vector<std::string> rails() const override { return crew_->rails(); }
+  [[nodiscard]] std::string absence_of_rail(int node, int rail) const override {
+    return crew_->absence_of_rail(node, rail);
+  }
   [[nodiscard]] std::vector<std::vector<accept::Outcome>> play(const std::vector<accept::Group>& groups,
                                                                const std::vector<accept::Test>& tests) override {
     return crew_->play(groups, tests);
@@ -157,6 +162,31 @@ Result<PlayedSystem> system_of(const AcceptRequest& request) {
                harness::transport_between_hosts().name);
 }
 
+/// The cluster has these rails only, in their order. Errors: invalid_argument: it has no such rail.
+Result<accept::PretendedCluster> with_rails(accept::PretendedCluster cluster, const std::string& text) {
+  if (text.empty()) return cluster;
+  TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> rails, accept::parse_rails(text));
+  if (cluster.rails.empty()) {
+    return error(Code::invalid_argument, "the pretended cluster has none: write `rails = [\"{}\"]` into its file",
+                 fmt::join(rails, "\", \""));
+  }
+  std::vector<accept::Fault> faults;
+  for (const std::string& name : rails) {
+    if (std::ranges::find(cluster.rails, name) == cluster.rails.end()) return unknown_name("rail", name, cluster.rails);
+  }
+  for (accept::Fault& fault : cluster.faults) {
+    if (fault.rail != accept::kNoRail) {
+      const auto kept = std::ranges::find(rails, cluster.rails.at(static_cast<std::size_t>(fault.rail)));
+      if (kept == rails.end()) continue;
+      fault.rail = static_cast<int>(kept - rails.begin());
+    }
+    faults.push_back(fault);
+  }
+  cluster.rails = std::move(rails);
+  cluster.faults = std::move(faults);
+  return cluster;
+}
+
 Result<OwnedCrew> crew_of(const AcceptRequest& request) {
   OwnedCrew owned;
   const bool has_hosts = !request.places.conditions.topology.hosts.empty();
@@ -179,7 +209,9 @@ Result<OwnedCrew> crew_of(const AcceptRequest& request) {
   if (!cluster.is_ok()) {
     return error(cluster.status().code(), "--pretend: '{}': {}", shown(request.pretend), cluster.status().message());
   }
-  owned.crew = std::make_unique<accept::PretendedCrew>(std::move(cluster).value());
+  TUTTI_ASSIGN_OR_RETURN(accept::PretendedCluster kept,
+                         of_flag("--rails", with_rails(std::move(cluster).value(), request.rails)));
+  owned.crew = std::make_unique<accept::PretendedCrew>(std::move(kept));
   owned.is_pretended = owned.are_leaves_known = true;
   return on_leaves(std::move(owned), request);
 }
@@ -244,11 +276,13 @@ Result<accept::AcceptPlan> plan_of(const AcceptRequest& request) {
 /// What the tests depend on: a journal of another plan has other tests.
 std::string plan_text(const AcceptRequest& request, const accept::AcceptPlan& plan) {
   return fmt::format(
-      "{} over {}, {} ranks a node, stages {}, not blocking {}, soak {:g} s, margin {:g}, too fast {:g}, seed {}, {} "
+      "{} over {}, {} ranks a node, rails {}, stages {}, not blocking {}, soak {:g} s, margin {:g}, too fast {:g}, "
+      "seed {}, {} "
       "pairs, {} B",
       request.backend, request.transport.empty() ? "usual" : request.transport, request.ranks_per_node,
-      fmt::join(plan.stages, ","), fmt::join(plan.not_blocking, ","), plan.soak_seconds, plan.pairs.limits.margin,
-      plan.pairs.limits.too_fast, plan.pairs.seed, plan.pairs.is_full ? "all" : "usual", plan.pairs.bytes);
+      request.rails.empty() ? "usual" : request.rails, fmt::join(plan.stages, ","), fmt::join(plan.not_blocking, ","),
+      plan.soak_seconds, plan.pairs.limits.margin, plan.pairs.limits.too_fast, plan.pairs.seed,
+      plan.pairs.is_full ? "all" : "usual", plan.pairs.bytes);
 }
 
 std::string time_text(double seconds) {
@@ -430,19 +464,34 @@ Result<std::optional<harness::LineFile>> journal_of(const AcceptRequest& request
 }
 
 /// Hosts are not started for a forecast.
-int list(const AcceptRequest& request, const accept::AcceptPlan& plan) {
+int list(const AcceptRequest& request, accept::AcceptPlan plan) {
   int nodes = static_cast<int>(request.places.conditions.topology.hosts.size());
+  plan.rails = static_cast<int>(request.places.reach.rails.size());
   if (nodes == 0) {
     const auto owned = crew_of(request);
     if (!owned.is_ok()) return complain(owned.status());
     nodes = owned.value().crew->nodes();
+    plan.rails = static_cast<int>(owned.value().crew->rails().size());
   }
   harness::print("{}", forecast_text(nodes, plan));
   return exit_ok;
 }
 
+/// A baseline has speeds of the rails that play, or of none.
+Status check_baseline(const accept::AcceptPlan& plan, const std::vector<std::string>& rails) {
+  if (!plan.pairs.baseline || rails.empty()) {
+    if (!plan.pairs.baseline || plan.pairs.baseline->rails.empty()) return {};
+    return error(Code::invalid_argument, "--baseline: its speeds are of rails: name them with --rails");
+  }
+  for (const std::string& rail : rails) {
+    if (plan.pairs.baseline->rails.contains(rail)) continue;
+    return error(Code::invalid_argument, "--baseline: it has no speed of rail '{}'", rail);
+  }
+  return {};
+}
+
 int run_accept(const AcceptRequest& request) {
-  const auto plan = plan_of(request);
+  auto plan = plan_of(request);
   if (!plan.is_ok()) return complain(plan.status());
   std::optional<Clock::time_point> end;
   if (!request.budget.empty()) {
@@ -462,6 +511,8 @@ int run_accept(const AcceptRequest& request) {
                                         : request.json == harness::kStdoutPath ? harness::Console::Place::to_stderr
                                                                                : harness::Console::Place::to_stdout;
   harness::Console console(place);
+  plan.value().rails = static_cast<int>(crew.rails().size());
+  if (const Status fits = check_baseline(plan.value(), crew.rails()); !fits.is_ok()) return complain(fits);
   console.print(forecast_text(crew.nodes(), plan.value()));
 
   accept::JournalHead head{.build = build_text(), .nodes = {}, .plan = plan_text(request, plan.value())};
@@ -537,6 +588,8 @@ void add_accept(CLI::App& program, Action& action) {
   add("--pretend", request->pretend, "FILE", "a cluster in TOML with faults that you choose, in place of hosts");
   add("--leaves", request->leaves, "N|FILE",
       "nodes per leaf switch, in the order of the hosts; or a file with a line `NODE LEAF` per node");
+  add("--rails", request->rails, "LIST",
+      "interfaces, or networks, one per rail: pairs and shifts play on each, and verdicts are per node and rail");
   add("--suite", request->suite, "FILE", "stages and limits in TOML; an option goes before what the file says");
   add("--stages", request->stages, "LIST",
       fmt::format("of {} (default: all of them)", fmt::join(accept::all_stages(), ", ")));
@@ -575,6 +628,11 @@ void add_accept(CLI::App& program, Action& action) {
       auto settings = places->settings({});
       if (!settings.is_ok()) return complain(settings.status());
       request->places = std::move(settings).value();
+      if (!request->rails.empty()) {
+        auto rails = of_flag("--rails", harness::accept::parse_rails(request->rails));
+        if (!rails.is_ok()) return complain(rails.status());
+        request->places.reach.rails = std::move(rails).value();
+      }
       if (request->pretend.empty()) {
         if (const Joining joining = join_crew(request->places, request->only_lists); joining.exit_code) {
           return *joining.exit_code;

@@ -258,6 +258,7 @@ Result<std::unique_ptr<HostsCrew>> HostsCrew::start(const Settings& places, Play
   std::unique_ptr<HostsCrew> crew(new HostsCrew(places, std::move(system)));
   harness::HostsRequest request{
       .hosts = {}, .agent = places.reach.agent, .interface = places.reach.interface, .build = build_text()};
+  request.rails = places.reach.rails;
   if (places.reach.joined != nullptr) request.joined = places.reach.joined->hosts;
   for (const NamedHost& host : crew->hosts_) request.hosts.push_back(host.name);
   TUTTI_RETURN_IF_ERROR(crew->crew_.start(std::move(request),
@@ -268,6 +269,14 @@ Result<std::unique_ptr<HostsCrew>> HostsCrew::start(const Settings& places, Play
 std::string HostsCrew::absence_of(int node) const {
   const auto loss = crew_.loss(node);
   return loss ? std::string(loss->message()) : "";
+}
+
+std::string HostsCrew::absence_of_rail(int node, int rail) const {
+  if (crew_.loss(node)) return {};
+  const auto& rails = crew_.hello(node).rails;
+  const auto at = static_cast<std::size_t>(rail);
+  if (at >= rails.size()) return "it names no such interface";
+  return rails[at].problem;
 }
 
 std::chrono::milliseconds HostsCrew::deadline(const std::string& kind) const {
@@ -335,6 +344,7 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
     const Reach reach{.agent = places_.reach.agent, .interface = places_.reach.interface};
     jobs.push_back(crew_group_of(job_of(kept.spec, topology.value(), {}, reach), nodes));
     jobs.back().deadline = most;
+    jobs.back().rail = own.front().rail;
     jobs.back().listener = &*kept.messages;
   }
   ++plays_;

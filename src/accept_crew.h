@@ -37,6 +37,8 @@ class HostsCrew final : public harness::accept::Crew {
   [[nodiscard]] std::string name_of(int node) const override { return hosts_.at(static_cast<std::size_t>(node)).name; }
   [[nodiscard]] int leaf_of(int /*node*/) const override { return 0; }
   [[nodiscard]] std::string absence_of(int node) const override;
+  [[nodiscard]] std::vector<std::string> rails() const override { return places_.reach.rails; }
+  [[nodiscard]] std::string absence_of_rail(int node, int rail) const override;
   [[nodiscard]] std::vector<std::vector<harness::accept::Outcome>> play(
       const std::vector<harness::accept::Group>& groups, const std::vector<harness::accept::Test>& tests) override;
   void pause() override;
@@ -50,7 +52,7 @@ class HostsCrew final : public harness::accept::Crew {
   [[nodiscard]] std::chrono::milliseconds deadline(const std::string& kind) const;
   /// Ranks of each host.
   [[nodiscard]] int slots_for(harness::accept::Measure measure) const;
-  /// Plays the tests there, or those of the way back, and sets their outcomes.
+  /// Plays the tests there, or those of the way back, and sets their outcomes. All are of one rail.
   void play_part(const std::vector<harness::accept::Group>& groups, const std::vector<harness::accept::Test>& tests,
                  bool is_back, std::vector<std::vector<harness::accept::Outcome>>& outcomes);
 

@@ -39,7 +39,7 @@ constexpr std::array kGroups{
     GroupRow{
         "Where and how ranks run",
         " --ranks --ranks-as --device --lanes --block-threads --gpus --transports --pretend-hosts --hosts --hostfile "
-        "--agent --interface --leaves --machine --init --bind --timeout "},
+        "--agent --interface --rails --leaves --machine --init --bind --timeout "},
     GroupRow{"Output",
              " --csv --json --lines --samples --flight --html --png --svg --prometheus --format --junit --summary "
              "--exclude --nagios --path --links --out "

@@ -37,6 +37,7 @@ struct Reach {
   std::string agent = "ssh";
   std::string interface = {};                          ///< of this machine; empty: that of the route to them
   std::shared_ptr<const StartedJob> joined = nullptr;  ///< null: this process starts the ranks
+  std::vector<std::string> rails = {};                 ///< further interfaces, by name or network, of `tutti accept`
 };
 
 struct JobsRequest {

@@ -131,14 +131,16 @@ int complain_of_meeting(const Status& why) {
 
 /// The first process of a host that is not the first. `announcement`: where the ranks of this host come to; null: it
 /// starts them itself.
-int serve_host(const harness::JoinedHosts& hosts, const harness::Announcement* announcement) {
+int serve_host(const harness::JoinedHosts& hosts, const harness::Announcement* announcement,
+               const std::vector<std::string>& rails = {}) {
   const Status status = harness::serve_as_host_process(
       {.key = tcp::to_text(hosts.key),
        .address = hosts.launcher,
        .host = hosts.own,
        .interface = hosts.interface,
        .control = announcement == nullptr ? "" : announcement->control(),
-       .control_socket = announcement == nullptr ? -1 : announcement->control_socket()},
+       .control_socket = announcement == nullptr ? -1 : announcement->control_socket(),
+       .rails = rails},
       build_text(), harness::standings_on_host, [&](std::string_view what) {
         harness::to_stderr(fmt::format("tutti: rank 0 on {} {}\n", hosts.all.front().name, what));
       });
@@ -216,7 +218,7 @@ Joining join_crew(Settings& settings, bool only_lists) {
   auto met = meet(settings, world, command_line());
   if (!met.is_ok()) return {complain_of_meeting(met.status())};
   if (world.local_process > 0) return {exit_ok};
-  if (world.process > 0) return {serve_host(*met.value(), nullptr)};
+  if (world.process > 0) return {serve_host(*met.value(), nullptr, settings.reach.rails)};
   auto joined = std::make_shared<StartedJob>();
   joined->starter = world.started_by.substr(0, world.started_by.find(' '));
   joined->arguments = command_line();

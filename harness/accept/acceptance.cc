@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "harness/accept/alone.h"
 #include "harness/accept/groups.h"
+#include "harness/accept/rails.h"
 #include "harness/accept/rings.h"
 #include "impl/types/status.h"
 
@@ -25,6 +27,7 @@ bool has(const AcceptPlan& plan, std::string_view stage) { return is_in(plan.sta
 
 /// A group ends if two of its nodes do not work with each other.
 bool is_broken(const Finding& finding) {
+  if (finding.judgement.verdict == Verdict::error) return false;  // it does not have the rail
   return finding.what == Class::wrong || finding.what == Class::dead || finding.what == Class::hung ||
          (finding.what == Class::either && finding.judgement.middle == 0);
 }
@@ -40,6 +43,8 @@ class Acceptance {
       report_.leaves.push_back(crew.leaf_of(node));
       report_.absences.push_back(crew.absence_of(node));
     }
+    for (const std::string& name : crew.rails()) report_.rails.push_back({.name = name});
+    for (RailReport& rail : report_.rails) rail.findings.nodes.resize(report_.names.size());
     report_.limits = plan.pairs.limits;
     report_.findings.nodes.resize(report_.names.size());
   }
@@ -53,12 +58,16 @@ class Acceptance {
       for (const int node : alone->lost()) pairs_.skipped.push_back(node);
     });
     play("pairs", nodes(Passed::all), 2, [&](const std::vector<int>& /*nodes*/) {
+      if (!report_.rails.empty()) return examine_rails();
       report_.findings = examine_pairs(crew_, pairs_, observer_);
       report_.findings.nodes.resize(report_.names.size());
     });
     constexpr std::size_t kLeastForMiddle = 3;
     for (const std::string_view stage : {"shifts", "rings"}) {
-      play(stage, nodes(Passed::all_but_broken), kLeastForMiddle, [&](const std::vector<int>& nodes) {
+      const bool is_by_rail = stage == "shifts" && !report_.rails.empty();
+      const auto playing = nodes(is_by_rail ? Passed::all : Passed::all_but_broken);
+      play(stage, playing, kLeastForMiddle, [&](const std::vector<int>& nodes) {
+        if (is_by_rail) return shift_rails(kLeastForMiddle);
         Rings rings(crew_, pairs_, std::string(stage), observer_);
         rings.run(stage == "shifts" ? visits_of_shifts(nodes, pairs_.seed) : visits_of_rings(nodes, pairs_.seed));
         rings.add_to(report_.findings);
@@ -100,10 +109,70 @@ class Acceptance {
     all_but_failed,  ///< and that no finding is about them
   };
 
-  [[nodiscard]] std::vector<int> nodes(Passed passed) const {
+  /// Pairs on each rail by itself.
+  void examine_rails() {
+    for (int rail = 0; rail < std::ssize(report_.rails); ++rail) {
+      RailReport& of_rail = report_.rails[at(rail)];
+      OnRail crew(crew_, rail);
+      std::vector<Finding> absent;
+      std::ptrdiff_t there = 0;
+      for (int node = 0; node < crew_.nodes(); ++node) {
+        const bool is_skipped = std::ranges::find(pairs_.skipped, node) != pairs_.skipped.end();
+        there += crew.absence_of(node).empty() && !is_skipped;
+        std::string why = crew_.absence_of_rail(node, rail);
+        if (why.empty() || !crew_.absence_of(node).empty()) continue;
+        absent.push_back(
+            {.what = Class::dead, .first = node, .judgement = {.verdict = Verdict::error}, .detail = std::move(why)});
+      }
+      PairsPlan plan = pairs_;
+      if (plan.baseline && !plan.baseline->rails.empty()) plan.baseline = plan.baseline->rails.at(of_rail.name);
+      if (there >= 2) of_rail.findings = examine_pairs(crew, plan, observer_);
+      of_rail.findings.nodes.resize(report_.names.size());
+      for (Finding& one : absent) {
+        of_rail.findings.nodes[at(one.first)].verdict = Verdict::error;
+        of_rail.findings.parts.push_back(std::move(one));
+      }
+      add_rail(report_.findings, of_rail.findings, rail);
+      of_rail.findings.parts.clear();
+    }
+    merge_rails(report_.findings.parts, crew_.rails());
+  }
+
+  /// Shifts on each rail by itself.
+  void shift_rails(std::size_t least) {
+    std::vector<Finding> found;
+    for (int rail = 0; rail < std::ssize(report_.rails); ++rail) {
+      OnRail crew(crew_, rail);
+      std::vector<int> playing = nodes(Passed::all_but_broken, rail);
+      std::erase_if(playing, [&](int node) { return !crew.absence_of(node).empty(); });
+      if (playing.size() < least) continue;
+      Rings rings(crew, pairs_, "shifts", observer_);
+      rings.run(visits_of_shifts(playing, pairs_.seed));
+      Findings of_rail;
+      of_rail.nodes = report_.rails[at(rail)].findings.nodes;
+      std::ranges::copy_if(report_.findings.parts, std::back_inserter(of_rail.parts),
+                           [rail](const Finding& one) { return is_on_rail(one, rail); });
+      rings.add_to(of_rail);
+      for (Finding& one : of_rail.parts) {
+        if (!one.stage.empty()) continue;  // it was known before
+        one.rail = rail;
+        found.push_back(std::move(one));
+      }
+      report_.rails[at(rail)].findings.nodes = std::move(of_rail.nodes);
+    }
+    merge_rails(found, crew_.rails());
+    for (Finding& one : found) {
+      if (is_of_node(one)) report_.findings.nodes[at(one.first)].verdict = Verdict::fail;
+      report_.findings.parts.push_back(std::move(one));
+    }
+  }
+
+  /// `rail`: what was found on another one does not count.
+  [[nodiscard]] std::vector<int> nodes(Passed passed, std::optional<int> rail = {}) const {
     std::vector<int> playing;
     for (int node = 0; node < crew_.nodes(); ++node) {
       const bool is_out = std::ranges::any_of(report_.findings.parts, [&](const Finding& one) {
+        if (rail && !is_on_rail(one, *rail)) return false;
         const bool is_its = one.first == node || one.second == node || std::ranges::count(one.members, node) > 0;
         if (passed == Passed::all || !is_its || is_of_leaf(one) || is_in(plan_.not_blocking, one.stage)) return false;
         return is_broken(one) || (passed == Passed::all_but_failed && is_about(one, node));
@@ -169,16 +238,17 @@ Rounds rounds_of(const AcceptPlan& plan, int nodes) {
   };
   std::vector<int> all;
   for (int node = 0; node < nodes; ++node) all.push_back(node);
+  const int rails = std::max(plan.rails, 1);
   if (has(plan, "alone")) rounds.alone = Alone::kVisits * Alone::kRepeats;
-  if (has(plan, "shifts") && nodes >= 3) rounds.shifts = rounds_in(visits_of_shifts(all, plan.pairs.seed));
+  if (has(plan, "shifts") && nodes >= 3) rounds.shifts = rails * rounds_in(visits_of_shifts(all, plan.pairs.seed));
   if (has(plan, "rings") && nodes >= 3) rounds.rings = rounds_in(visits_of_rings(all, plan.pairs.seed));
   if (has(plan, "groups") && nodes >= 2) {
     rounds.groups = GroupsStage::kVisits * GroupsStage::kOrders * static_cast<int>(group_sizes(nodes).size());
   }
   if (has(plan, "pairs") && nodes >= 2) {
     const PairsForecast forecast = pairs_forecast(nodes, plan.pairs);
-    rounds.pairs = forecast.rounds;
-    rounds.repeats = forecast.repeats;
+    rounds.pairs = rails * forecast.rounds;
+    rounds.repeats = rails * forecast.repeats;
   }
   return rounds;
 }

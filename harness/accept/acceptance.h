@@ -29,6 +29,7 @@ struct AcceptPlan {
   PairsPlan pairs = {};
   std::size_t alone_bytes = std::size_t{8} << 20;  ///< of an all_reduce within a node
   double soak_seconds = 60;
+  int rails = 0;                               ///< over which pairs and shifts play; 0: the crew names none
   std::vector<std::string> not_blocking = {};  ///< stages whose failures leave no node out of later ones
 };
 

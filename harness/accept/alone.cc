@@ -15,7 +15,8 @@ namespace {
 void add_slow(Findings& findings, int node, const Judgement& judgement) {
   findings.nodes[at(node)].verdict = Verdict::fail;
   for (Finding& finding : findings.parts) {
-    if (!is_about(finding, node) || finding.judgement.verdict != Verdict::fail) continue;
+    const bool is_its = is_about(finding, node) && finding.rail == kNoRail;
+    if (!is_its || finding.judgement.verdict != Verdict::fail) continue;
     if (finding.what == Class::nic) finding.what = Class::node;
     if (finding.what == Class::node || finding.what == Class::dead) return;
   }

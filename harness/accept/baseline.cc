@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -22,6 +23,13 @@ std::optional<double> log_speed_of(const nlohmann::json& fleet, const char* key)
   return std::log(speed);
 }
 
+Result<Baseline> speeds_of(const nlohmann::json& fleet) {
+  const std::optional<double> near = log_speed_of(fleet, "near_bytes_per_second");
+  const std::optional<double> far = log_speed_of(fleet, "far_bytes_per_second");
+  if (!near && !far) return error(Code::invalid_argument, "it has no speed of pairs");
+  return Baseline{.near = near ? *near : *far, .far = far ? *far : *near, .rails = {}};
+}
+
 }  // namespace
 
 Result<Baseline> baseline_from_json(std::string_view text) {
@@ -33,10 +41,14 @@ Result<Baseline> baseline_from_json(std::string_view text) {
     if (verdict != "PASS") {
       return error(Code::invalid_argument, "its verdict is {}: a baseline is a run that passed", shown(verdict));
     }
-    const std::optional<double> near = log_speed_of(document.at("fleet"), "near_bytes_per_second");
-    const std::optional<double> far = log_speed_of(document.at("fleet"), "far_bytes_per_second");
-    if (!near && !far) return error(Code::invalid_argument, "it has no speed of pairs");
-    return Baseline{.near = near ? *near : *far, .far = far ? *far : *near};
+    if (!document.contains("rails")) return speeds_of(document.at("fleet"));
+    Baseline all;
+    for (const nlohmann::json& rail : document.at("rails")) {
+      TUTTI_ASSIGN_OR_RETURN(Baseline speeds, speeds_of(rail.at("fleet")));
+      all.rails.insert_or_assign(rail.at("rail").get<std::string>(), std::move(speeds));
+    }
+    if (all.rails.empty()) return error(Code::invalid_argument, "it has no speed of pairs");
+    return all;
   };
   return text::read_json(Code::invalid_argument, "no result of `tutti accept`", text, read);
 }

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/accept/rails.h"
 #include "harness/accept/report.h"
 #include "harness/accept/toml_fields.h"
 #include "harness/text/number.h"
@@ -128,10 +129,17 @@ Result<Fault> fault_of(const toml::node& node, const PretendedCluster& cluster) 
     } else if (key.str() == "share" && has_share(fault.trouble)) {
       TUTTI_RETURN_IF_ERROR(set_share(value, "share", kShares, fault.share));
       has_its_share = true;
+    } else if (key.str() == "rail" && !cluster.rails.empty()) {
+      TUTTI_ASSIGN_OR_RETURN(const std::string rail, text_of(value, "rail"));
+      const auto found = std::ranges::find(cluster.rails, rail);
+      if (found == cluster.rails.end())
+        return at_line(value, "{}", unknown_name("rail", rail, cluster.rails).message());
+      fault.rail = static_cast<int>(found - cluster.rails.begin());
     } else {
       std::vector<std::string> keys{"what"};
       if (!place_key.empty()) keys.emplace_back(place_key);
       if (has_share(fault.trouble)) keys.emplace_back("share");
+      if (!cluster.rails.empty()) keys.emplace_back("rail");
       return at_line(value, "{}", unknown_name("key", key.str(), keys).message());
     }
   }
@@ -153,6 +161,21 @@ Status set_noise(const toml::node& node, Noise& noise) {
   return at_line(node, "{}", unknown_name("noise", name, names).message());
 }
 
+Status set_rails(const toml::node& node, std::vector<std::string>& rails) {
+  const toml::array* const items = node.as_array();
+  if (items == nullptr) return wrong_toml_type(node, "rails", "names: [\"ib0\", \"ib1\"]");
+  for (const toml::node& item : *items) {
+    TUTTI_ASSIGN_OR_RETURN(const std::string name, text_of(item, "rails"));
+    TUTTI_RETURN_IF_ERROR(check_rail(name));
+    if (std::ranges::find(rails, name) != rails.end()) return at_line(item, "rail '{}' is there twice", name);
+    rails.push_back(name);
+  }
+  if (rails.empty() || rails.size() > kMostRails) {
+    return at_line(node, "'rails' has {} names: allowed are 1 to {}", rails.size(), kMostRails);
+  }
+  return {};
+}
+
 Status set_key(std::string_view key, const toml::node& node, PretendedCluster& cluster) {
   std::int64_t number = 0;
   if (key == "nodes") {
@@ -170,8 +193,10 @@ Status set_key(std::string_view key, const toml::node& node, PretendedCluster& c
     return set_share(node, key, kShares, cluster.generation);
   } else if (key == "older_by") {
     return set_share(node, key, kShares, cluster.generation_cost);
+  } else if (key == "rails") {
+    return set_rails(node, cluster.rails);
   } else if (key != "fault") {
-    const std::vector<std::string> keys{"nodes", "leaf", "seed", "noise", "older", "older_by", "fault"};
+    const std::vector<std::string> keys{"nodes", "leaf", "seed", "noise", "older", "older_by", "rails", "fault"};
     return at_line(node, "{}", unknown_name("key", key, keys).message());
   }
   return {};

@@ -7,11 +7,13 @@
 //   seed = 7
 //   older = "25%"              # of the nodes, the last ones, are of an older generation,
 //   older_by = "20%"           # and so much slower
+//   rails = ["ib0", "ib1"]     # interfaces that each node has; without it there is one
 //
 //   [[fault]]
 //   what = "nic-out"           # see Trouble; "uplink" and "uplink-dir" have a leaf, "link", "hung", ... have two nodes
 //   node = "node17"            # or nodes = ["node22", "node40"], or leaf = "C", or leaves = ["A", "B"]
 //   share = "31%"              # of the speed
+//   rail = "ib1"               # on which alone it is; without it on all
 #pragma once
 
 #include <string_view>

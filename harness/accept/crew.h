@@ -33,10 +33,14 @@ enum class Measure {
   training,    ///< of two or more: a network learns, the sums of gradients are verified
 };
 
+/// The interface that a group has if none is asked for.
+inline constexpr int kNoRail = -1;
+
 struct Test {
   Measure measure = Measure::bandwidth;
   std::size_t bytes = 0;  ///< of a message; of an all_reduce the whole; of a soak the number of operations, of a
                           ///< training images per rank
+  int rail = kNoRail;     ///< of the crew's rails, over which messages go
   friend bool operator==(const Test&, const Test&) = default;
 };
 
@@ -68,6 +72,10 @@ class Crew {
   [[nodiscard]] virtual int leaf_of(int node) const = 0;
   /// Why the node is not there. Empty: it is. A node that is not there plays in no group.
   [[nodiscard]] virtual std::string absence_of(int /*node*/) const { return {}; }
+  /// The names of the rails: interfaces that all nodes have, each of a network of its own. Empty: no test names one.
+  [[nodiscard]] virtual std::vector<std::string> rails() const { return {}; }
+  /// Why the node does not have that rail. Empty: it has. A node without it plays in no test of the rail.
+  [[nodiscard]] virtual std::string absence_of_rail(int /*node*/, int /*rail*/) const { return {}; }
   /// Plays all groups at once, each through all tests in their order, and returns their outcomes: [group][test]. The
   /// groups are disjoint (asserted). It returns by the deadline of a group whatever happens. A group that fails ends no
   /// other; its tests that were not begun have the outcome of the one that failed.

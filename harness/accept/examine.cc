@@ -107,12 +107,6 @@ void set_verdicts(Findings& findings, const PairPlayer& player, const PairsPlan&
   }
 }
 
-int gravity_of(const Finding& finding) {
-  constexpr int kOpen = 20;
-  if (finding.judgement.verdict != Verdict::fail) return kOpen + static_cast<int>(finding.what);
-  return static_cast<int>(finding.what);
-}
-
 /// Two nodes: there is nobody to compare with. One direction is compared with the other, and both with a baseline.
 Findings examine_two(PairPlayer& player, const PairsPlan& plan, Observer& observer, Findings findings) {
   const int one = player.nodes()[0], other = player.nodes()[1];

@@ -44,7 +44,8 @@ const Finding* blame_of(const AcceptReport& report, int node) {
 std::string short_reason(const AcceptReport& report, int node) {
   const Finding* const finding = blame_of(report, node);
   if (finding == nullptr) return text::one_line(printable(reason_of(report, node)));
-  std::string text(to_string(finding->what));
+  std::string text(finding->judgement.verdict == Verdict::error ? "untested" : to_string(finding->what));
+  if (finding->rail != kNoRail) text += " " + rail_of(report, *finding);
   const Judgement& judgement = finding->judgement;
   if (judgement.middle != 0) text += fmt::format(" {}%", signed_percent(judgement.middle));
   if (judgement.low && judgement.high) {
@@ -79,6 +80,8 @@ Document json_of(const AcceptReport& report, const Finding& finding) {
   one["high"] = ratio_or_null(finding.judgement.high);
   one["tests"] = finding.tests;
   one["visits"] = finding.visits;
+  if (!report.rails.empty())
+    one["rail"] = finding.rail == kNoRail ? Document(nullptr) : Document(rail_of(report, finding));
   one["stage"] = finding.stage;
   if (!finding.detail.empty()) one["detail"] = finding.detail;
   return one;
@@ -98,6 +101,72 @@ Document json_of(const AcceptReport& report, int node) {
   one["in"] = ratio_or_null(figures.in);
   one["latency"] = figures.latency ? number_or_null(std::expm1(-*figures.latency)) : Document(nullptr);
   one["tests"] = figures.tests;
+  return one;
+}
+
+/// Levels, spreads, and what they are of.
+Document json_of_fleet(const Findings& findings) {
+  Document fleet;
+  const auto speed = [](double log_speed) {
+    return log_speed == 0 ? Document(nullptr) : number_or_null(std::exp(log_speed));
+  };
+  fleet["near_bytes_per_second"] = speed(findings.level_near);
+  fleet["far_bytes_per_second"] = speed(findings.level_far);
+  fleet["latency_us"] =
+      findings.level_latency == 0 ? Document(nullptr) : number_or_null(1e6 * std::exp(-findings.level_latency));
+  fleet["spread_of_nodes"] = number_or_null(findings.spread_of_nodes);
+  fleet["spread_of_repeats"] = number_or_null(findings.spread_of_repeats);
+  return fleet;
+}
+
+/// [sender][receiver], a ratio to the level less 1. Null: there is none.
+Document json_of_cells(const Findings& findings, std::size_t count) {
+  if (count == 0 || findings.cells.size() != count * count) return nullptr;
+  Document matrix = Document::array();
+  for (std::size_t sender = 0; sender < count; ++sender) {
+    Document row = Document::array();
+    for (std::size_t receiver = 0; receiver < count; ++receiver) {
+      const double cell = findings.cells[sender * count + receiver];
+      row.push_back(std::isfinite(cell) ? Document(std::round(1e4 * std::expm1(cell)) / 1e4) : Document(nullptr));
+    }
+    matrix.push_back(std::move(row));
+  }
+  return matrix;
+}
+
+/// The verdict of a node on one rail, and the finding behind it.
+struct RailVerdict {
+  Verdict verdict = Verdict::untested;
+  const Finding* blame = nullptr;
+};
+RailVerdict verdict_on_rail(const AcceptReport& report, int node, std::size_t rail) {
+  const auto at = static_cast<std::size_t>(node);
+  if (!report.absences.at(at).empty()) return {.verdict = Verdict::error};
+  return {.verdict = report.rails[rail].findings.nodes.at(at).verdict,
+          .blame = blame_on_rail(report, node, static_cast<int>(rail))};
+}
+
+Document json_of_rail(const AcceptReport& report, std::size_t rail) {
+  const Findings& findings = report.rails[rail].findings;
+  Document one;
+  one["rail"] = report.rails[rail].name;
+  one["fleet"] = json_of_fleet(findings);
+  Document nodes = Document::array();
+  for (int node = 0; node < std::ssize(report.names); ++node) {
+    const auto at = static_cast<std::size_t>(node);
+    const NodeFigures& figures = findings.nodes.at(at);
+    const RailVerdict verdict = verdict_on_rail(report, node, rail);
+    nodes.push_back({{"node", report.names[at]},
+                     {"verdict", to_string(verdict.verdict)},
+                     {"reason", verdict.blame == nullptr ? "" : to_string(verdict.blame->what)},
+                     {"out", ratio_or_null(figures.out)},
+                     {"in", ratio_or_null(figures.in)},
+                     {"latency", figures.latency ? number_or_null(std::expm1(-*figures.latency)) : Document(nullptr)},
+                     {"tests", figures.tests}});
+  }
+  one["nodes"] = std::move(nodes);
+  if (Document cells = json_of_cells(findings, report.names.size()); !cells.is_null())
+    one["of_level"] = std::move(cells);
   return one;
 }
 
@@ -183,14 +252,24 @@ std::string accept_junit(const AcceptReport& report) {
     cases += junit_case("node", report.names[static_cast<std::size_t>(node)], verdict_of(report, node),
                         finding == nullptr ? reason_of(report, node) : sentence_of(report, *finding), counts);
   }
+  for (std::size_t rail = 0; rail < report.rails.size(); ++rail) {
+    for (int node = 0; node < std::ssize(report.names); ++node) {
+      const RailVerdict of_rail = verdict_on_rail(report, node, rail);
+      const std::string told = of_rail.blame == nullptr ? std::string() : sentence_of(report, *of_rail.blame);
+      cases += junit_case("rail",
+                          fmt::format("{}, {}", report.names[static_cast<std::size_t>(node)], report.rails[rail].name),
+                          of_rail.verdict, told, counts);
+    }
+  }
   for (const Finding& finding : report.findings.parts) {
     if (is_of_node(finding)) continue;
     const std::string sentence = sentence_of(report, finding);
-    const std::string name = is_of_link(finding)
-                                 ? fmt::format("{}, {}", report.names.at(static_cast<std::size_t>(finding.first)),
-                                               report.names.at(static_cast<std::size_t>(finding.second)))
-                             : is_of_leaf(finding) ? leaf_name(finding.first)
-                                                   : "fleet";
+    std::string name = is_of_link(finding)
+                           ? fmt::format("{}, {}", report.names.at(static_cast<std::size_t>(finding.first)),
+                                         report.names.at(static_cast<std::size_t>(finding.second)))
+                       : is_of_leaf(finding) ? leaf_name(finding.first)
+                                             : "fleet";
+    if (finding.rail != kNoRail) name += ", " + rail_of(report, finding);
     cases += junit_case(is_of_link(finding)   ? "link"
                         : is_of_leaf(finding) ? "uplink"
                                               : "fleet",
@@ -206,6 +285,7 @@ std::string accept_junit(const AcceptReport& report) {
 std::string accept_prometheus(const AcceptReport& report) {
   std::string verdicts =
       "# HELP tutti_accept_verdict 1 for the verdict that the node has\n# TYPE tutti_accept_verdict gauge\n";
+  std::string by_rail;
   std::string ratios =
       "# HELP tutti_accept_of_fleet_ratio the node's speed over the fleet's median\n"
       "# TYPE tutti_accept_of_fleet_ratio gauge\n";
@@ -222,11 +302,32 @@ std::string accept_prometheus(const AcceptReport& report) {
       const char* direction;
       const std::optional<double>& log_ratio;
     };
-    for (const Row& row : {Row{"out", figures.out}, {"in", figures.in}, {"alone", figures.alone}}) {
-      if (!row.log_ratio) continue;
-      ratios += fmt::format("tutti_accept_of_fleet_ratio{{{},{}}} {}\n", name,
+    const auto add = [&](const Row& row, const std::string& labels) {
+      if (!row.log_ratio) return;
+      ratios += fmt::format("tutti_accept_of_fleet_ratio{{{},{}}} {}\n", labels,
                             text::prometheus_label("direction", row.direction), std::exp(*row.log_ratio));
+    };
+    if (report.rails.empty()) {
+      add({"out", figures.out}, name);
+      add({"in", figures.in}, name);
     }
+    add({"alone", figures.alone}, name);
+    for (std::size_t rail = 0; rail < report.rails.size(); ++rail) {
+      const std::string labels = fmt::format("{},{}", name, text::prometheus_label("rail", report.rails[rail].name));
+      const NodeFigures& of_rail = report.rails[rail].findings.nodes.at(at);
+      add({"out", of_rail.out}, labels);
+      add({"in", of_rail.in}, labels);
+      const RailVerdict verdict = verdict_on_rail(report, node, rail);
+      const std::string_view what = verdict.blame == nullptr ? "" : to_string(verdict.blame->what);
+      by_rail += fmt::format("tutti_accept_rail_verdict{{{},{},{}}} 1\n", labels, text::prometheus_label("class", what),
+                             text::prometheus_label("verdict", to_string(verdict.verdict)));
+    }
+  }
+  if (!by_rail.empty()) {
+    verdicts +=
+        "# HELP tutti_accept_rail_verdict 1 for the verdict that the node has on the rail\n"
+        "# TYPE tutti_accept_rail_verdict gauge\n" +
+        by_rail;
   }
   return verdicts + ratios +
          fmt::format(
@@ -251,17 +352,7 @@ std::string accept_json(const AcceptReport& report) {
   document["margin"] = report.limits.margin;
   document["too_fast"] = report.limits.too_fast;
   document["confidence"] = report.limits.confidence;
-  Document fleet;
-  const auto speed = [](double log_speed) {
-    return log_speed == 0 ? Document(nullptr) : number_or_null(std::exp(log_speed));
-  };
-  fleet["near_bytes_per_second"] = speed(findings.level_near);
-  fleet["far_bytes_per_second"] = speed(findings.level_far);
-  fleet["latency_us"] =
-      findings.level_latency == 0 ? Document(nullptr) : number_or_null(1e6 * std::exp(-findings.level_latency));
-  fleet["spread_of_nodes"] = number_or_null(findings.spread_of_nodes);
-  fleet["spread_of_repeats"] = number_or_null(findings.spread_of_repeats);
-  document["fleet"] = std::move(fleet);
+  document["fleet"] = json_of_fleet(findings);
   document["pairs"] = findings.pairs;
   document["tested_pairs"] = findings.tested_pairs;
   document["rounds"] = findings.rounds;
@@ -317,18 +408,13 @@ std::string accept_json(const AcceptReport& report) {
   Document nodes = Document::array();
   for (int node = 0; node < std::ssize(report.names); ++node) nodes.push_back(json_of(report, node));
   document["nodes"] = std::move(nodes);
-  const auto count = report.names.size();
-  if (findings.cells.size() == count * count) {
-    Document matrix = Document::array();
-    for (std::size_t sender = 0; sender < count; ++sender) {
-      Document row = Document::array();
-      for (std::size_t receiver = 0; receiver < count; ++receiver) {
-        const double cell = findings.cells[sender * count + receiver];
-        row.push_back(std::isfinite(cell) ? Document(std::round(1e4 * std::expm1(cell)) / 1e4) : Document(nullptr));
-      }
-      matrix.push_back(std::move(row));
-    }
-    document["of_level"] = std::move(matrix);
+  if (Document cells = json_of_cells(findings, report.names.size()); !cells.is_null()) {
+    document["of_level"] = std::move(cells);
+  }
+  if (!report.rails.empty()) {
+    Document rails = Document::array();
+    for (std::size_t rail = 0; rail < report.rails.size(); ++rail) rails.push_back(json_of_rail(report, rail));
+    document["rails"] = std::move(rails);
   }
   return text::json_text(document, 1) + "\n";
 }

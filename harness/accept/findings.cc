@@ -18,6 +18,12 @@ bool excuses(const Finding& finding, int node, int leaf) {
   return finding.what == Class::split || (is_of_link(finding) && (finding.first == node || finding.second == node));
 }
 
+int gravity_of(const Finding& finding) {
+  constexpr int kOpen = 20;
+  if (finding.judgement.verdict != Verdict::fail) return kOpen + static_cast<int>(finding.what);
+  return static_cast<int>(finding.what);
+}
+
 Finding finding_of_group(Group group, const Outcome& failure, int tests) {
   return {.what = failure.ending == Ending::wrong ? Class::wrong : Class::hung,
           .judgement = {.verdict = Verdict::fail},

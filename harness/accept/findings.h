@@ -2,6 +2,7 @@
 // What an acceptance has found: the parts that are not as they should be, and what was measured of each node.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,6 +50,7 @@ struct Finding {
   std::vector<int> members;  ///< of split: the nodes of the slower group
   std::string detail;        ///< of wrong and dead: what the crew said
   std::string stage = {};    ///< that found it
+  int rail = kNoRail;        ///< on which alone it was found; kNoRail: on all, or on the only one
 };
 
 /// Findings that are about the node itself, not about a link or a leaf.
@@ -60,6 +62,9 @@ struct Finding {
 /// Whether it tells why a node is slow with others, though the node itself need not be: a slow uplink of its leaf, a
 /// slow link of it, or a fleet of two speeds.
 [[nodiscard]] bool excuses(const Finding& finding, int node, int leaf);
+
+/// The gravest first: an order of findings.
+[[nodiscard]] int gravity_of(const Finding& finding);
 
 /// Of a group whose nodes played `tests` tests together, the last of which failed.
 [[nodiscard]] Finding finding_of_group(Group group, const Outcome& failure, int tests);
@@ -103,6 +108,7 @@ class Observer {
 /// Speeds of a fleet that was accepted before, as logarithms of bytes per second.
 struct Baseline {
   double near = 0, far = 0;
+  std::map<std::string, Baseline> rails = {};  ///< by name; empty: the run had none
 };
 
 struct PairsPlan {

@@ -46,6 +46,10 @@ class JournalCrew final : public Crew {
   [[nodiscard]] std::string name_of(int node) const override { return crew_.name_of(node); }
   [[nodiscard]] int leaf_of(int node) const override { return crew_.leaf_of(node); }
   [[nodiscard]] std::string absence_of(int node) const override { return crew_.absence_of(node); }
+  [[nodiscard]] std::vector<std::string> rails() const override { return crew_.rails(); }
+  [[nodiscard]] std::string absence_of_rail(int node, int rail) const override {
+    return crew_.absence_of_rail(node, rail);
+  }
   [[nodiscard]] std::vector<std::vector<Outcome>> play(const std::vector<Group>& groups,
                                                        const std::vector<Test>& tests) override;
 

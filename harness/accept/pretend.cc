@@ -86,49 +86,63 @@ PretendedCrew::PretendedCrew(PretendedCluster cluster) : cluster_(std::move(clus
   TUTTI_ASSERT(nodes >= 1 && cluster_.leaf_size >= 1, "{} nodes in leaves of {}", nodes, cluster_.leaf_size);
   TUTTI_ASSERT(cluster_.noise.multiples.empty() || std::ssize(cluster_.noise.multiples) == nodes,
                "{} multiples of noise for {} nodes", cluster_.noise.multiples.size(), nodes);
-  const double older = std::log1p(-cluster_.generation_cost);
-  const auto first_older = static_cast<int>(std::lround(nodes * (1 - cluster_.generation)));
-  for (int node = 0; node < nodes; ++node) {
-    const double generation = node >= first_older ? older : 0;
-    out_.push_back(generation + normal() * cluster_.noise.nodes);
-    in_.push_back(out_.back() + normal() * cluster_.noise.nodes / 3);
-    alone_.push_back(generation + normal() * cluster_.noise.nodes);
-  }
-  uplink_out_.assign(at(leaf_of(nodes - 1) + 1), 0);
-  uplink_in_ = uplink_out_;
+  const std::size_t rails = std::max<std::size_t>(cluster_.rails.size(), 1);
+  while (rails_.size() < rails) add_rail();
   node_spells_.assign(at(nodes), false);
   fault_spells_.assign(cluster_.faults.size(), false);
   for (const Fault& fault : cluster_.faults) put_in(fault);
 }
 
+void PretendedCrew::add_rail() {
+  const int nodes = cluster_.nodes;
+  const double older = std::log1p(-cluster_.generation_cost);
+  const auto first_older = static_cast<int>(std::lround(nodes * (1 - cluster_.generation)));
+  const bool is_first = rails_.empty();
+  Rail& rail = rails_.emplace_back();
+  for (int node = 0; node < nodes; ++node) {
+    const double generation = node >= first_older ? older : 0;
+    rail.out.push_back(generation + normal() * cluster_.noise.nodes);
+    rail.in.push_back(rail.out.back() + normal() * cluster_.noise.nodes / 3);
+    if (is_first) alone_.push_back(generation + normal() * cluster_.noise.nodes);
+  }
+  rail.uplink_out.assign(at(leaf_of(nodes - 1) + 1), 0);
+  rail.uplink_in = rail.uplink_out;
+}
+
 void PretendedCrew::put_in(const Fault& fault) {
-  const std::size_t most = hits_leaves(fault.trouble) ? uplink_out_.size() : out_.size();
-  const bool is_here = at(fault.first) < most && (!hits_two(fault.trouble) || at(fault.second) < most);
-  TUTTI_ASSERT(is_here, "a fault of {} and {}", fault.first, fault.second);
+  TUTTI_ASSERT(fault.rail >= kNoRail && fault.rail < std::ssize(rails_), "a fault of rail {}", fault.rail);
+  const std::size_t most = hits_leaves(fault.trouble) ? rails_.front().uplink_out.size() : alone_.size();
+  const bool is_part = at(fault.first) < most && (!hits_two(fault.trouble) || at(fault.second) < most);
+  TUTTI_ASSERT(is_part, "a fault of {} and {}", fault.first, fault.second);
   TUTTI_ASSERT(fault.share >= 0 && fault.share < 1, "a share of {}", fault.share);
+  if (fault.trouble == Trouble::node) alone_[at(fault.first)] += std::log1p(-fault.share);
+  for (int rail = 0; rail < std::ssize(rails_); ++rail) {
+    if (fault.rail == kNoRail || fault.rail == rail) put_in(fault, rails_[at(rail)]);
+  }
+}
+
+void PretendedCrew::put_in(const Fault& fault, Rail& rail) {
   const double loss = std::log1p(-fault.share);
   const std::size_t part = at(fault.first);
   switch (fault.trouble) {
     case Trouble::node:
-      alone_[part] += loss;
-      [[fallthrough]];
     case Trouble::nic:
-      in_[part] += loss;
+      rail.in[part] += loss;
       [[fallthrough]];
     case Trouble::nic_out:
-      out_[part] += loss;
+      rail.out[part] += loss;
       break;
     case Trouble::nic_in:
-      in_[part] += loss;
+      rail.in[part] += loss;
       break;
     case Trouble::uplink:
-      uplink_in_[part] += loss;
+      rail.uplink_in[part] += loss;
       [[fallthrough]];
     case Trouble::uplink_out:
-      uplink_out_[part] += loss;
+      rail.uplink_out[part] += loss;
       break;
     case Trouble::fleet:
-      fleet_ += loss;
+      rail.fleet += loss;
       break;
     default:
       break;  // of a link, or of a moment
@@ -138,9 +152,17 @@ void PretendedCrew::put_in(const Fault& fault) {
 std::string PretendedCrew::name_of(int node) const { return fmt::format("node{}", node + 1); }
 
 std::string PretendedCrew::absence_of(int node) const {
-  const bool is_absent = std::ranges::any_of(
-      cluster_.faults, [node](const Fault& fault) { return fault.trouble == Trouble::absent && fault.first == node; });
+  const bool is_absent = std::ranges::any_of(cluster_.faults, [node](const Fault& fault) {
+    return fault.trouble == Trouble::absent && fault.first == node && fault.rail == kNoRail;
+  });
   return is_absent ? fmt::format("agent: exit 255 \"{}: no route to host\"", name_of(node)) : std::string();
+}
+
+std::string PretendedCrew::absence_of_rail(int node, int rail) const {
+  const bool is_absent = std::ranges::any_of(cluster_.faults, [&](const Fault& fault) {
+    return fault.trouble == Trouble::absent && fault.first == node && fault.rail == rail;
+  });
+  return is_absent ? fmt::format("'{}' is no interface of {}", cluster_.rails[at(rail)], name_of(node)) : std::string();
 }
 
 /// Box and Muller's.
@@ -190,9 +212,11 @@ void PretendedCrew::step() {
 double PretendedCrew::link_of(const Transfer& transfer) const {
   std::uint64_t seed = scramble(cluster_.seed ^ scramble(static_cast<std::uint64_t>(transfer.sender) + 1));
   seed = scramble(seed ^ scramble(static_cast<std::uint64_t>(transfer.receiver) + 1));
+  if (rail_ > 0) seed = scramble(seed ^ scramble(static_cast<std::uint64_t>(rail_)));
   const double uniform = static_cast<double>(seed >> 11U) * 0x1p-53;
   double sum = (2 * uniform - 1) * std::numbers::sqrt3 * cluster_.noise.links;
   for (const Fault& fault : cluster_.faults) {
+    if (!is_here(fault)) continue;
     const bool is_both = is_between(fault, transfer.sender, transfer.receiver);
     const bool is_slow =
         (fault.trouble == Trouble::link && is_both) || (fault.trouble == Trouble::link_out && is_of(fault, transfer));
@@ -207,7 +231,7 @@ double PretendedCrew::spells_of(const Transfer& transfer) const {
   if (node_spells_[at(transfer.sender)] || node_spells_[at(transfer.receiver)]) sum += kNodeInSpell;
   for (std::size_t i = 0; i < cluster_.faults.size(); ++i) {
     const Fault& fault = cluster_.faults[i];
-    if (!fault_spells_[i]) continue;
+    if (!fault_spells_[i] || !is_here(fault)) continue;
     const bool is_met = fault.trouble == Trouble::jam
                             ? is_between(fault, leaf_of(transfer.sender), leaf_of(transfer.receiver))
                             : fault.first == transfer.sender || fault.first == transfer.receiver;
@@ -217,13 +241,15 @@ double PretendedCrew::spells_of(const Transfer& transfer) const {
 }
 
 Outcome PretendedCrew::transfer_of(const Transfer& transfer) {
-  double speed = std::min(out_[at(transfer.sender)], in_[at(transfer.receiver)]);
+  const Rail& over = rail();
+  double speed = std::min(over.out[at(transfer.sender)], over.in[at(transfer.receiver)]);
   const std::size_t from = at(leaf_of(transfer.sender)), to = at(leaf_of(transfer.receiver));
-  if (from != to) speed = std::min({speed, uplink_out_[from], uplink_in_[to]}) + std::log1p(-cluster_.spine_cost);
-  speed += link_of(transfer) + spells_of(transfer) + fleet_ + noise_of(transfer.sender, transfer.receiver);
+  if (from != to)
+    speed = std::min({speed, over.uplink_out[from], over.uplink_in[to]}) + std::log1p(-cluster_.spine_cost);
+  speed += link_of(transfer) + spells_of(transfer) + over.fleet + noise_of(transfer.sender, transfer.receiver);
   Outcome outcome{.log_speed = std::log(kBytesPerSecond) + speed, .seconds = kSecondsOfATest};
   for (const Fault& fault : cluster_.faults) {
-    if (fault.trouble != Trouble::wrong || !is_of(fault, transfer)) continue;
+    if (fault.trouble != Trouble::wrong || !is_of(fault, transfer) || !is_here(fault)) continue;
     outcome.ending = Ending::wrong;
     outcome.detail = "element 17 is 3, and has to be 4";
   }
@@ -246,7 +272,7 @@ Outcome PretendedCrew::alone_of(int node) {
 double PretendedCrew::crowds_of(int node) const {
   double lost = 0;
   for (const Fault& fault : cluster_.faults) {
-    if (fault.trouble == Trouble::crowd && fault.first == node) lost += std::log1p(-fault.share);
+    if (fault.trouble == Trouble::crowd && fault.first == node && is_here(fault)) lost += std::log1p(-fault.share);
   }
   return lost;
 }
@@ -273,7 +299,7 @@ Outcome PretendedCrew::collective_of(const Group& group, const Test& test) {
   for (const int one : group) {
     for (const int other : group) {
       const bool is_wrong = std::ranges::any_of(cluster_.faults, [&](const Fault& fault) {
-        return fault.trouble == Trouble::wrong && is_of(fault, {.sender = one, .receiver = other});
+        return fault.trouble == Trouble::wrong && is_here(fault) && is_of(fault, {.sender = one, .receiver = other});
       });
       if (is_wrong && one != other) return {.ending = Ending::wrong, .detail = "element 17 is 3, and has to be 4"};
     }
@@ -294,6 +320,8 @@ Outcome PretendedCrew::collective_of(const Group& group, const Test& test) {
 Outcome PretendedCrew::outcome_of(const Group& group, const Test& test) {
   const bool is_single = test.measure == Measure::alone;
   TUTTI_ASSERT(is_single ? group.size() == 1 : group.size() >= 2, "a group of {}", group.size());
+  rail_ = is_single ? kNoRail : std::max(test.rail, 0);
+  TUTTI_ASSERT(rail_ < std::ssize(rails_), "a test of rail {}", test.rail);
   Outcome outcome;
   switch (test.measure) {
     case Measure::bandwidth:
@@ -318,7 +346,9 @@ Outcome PretendedCrew::outcome_of(const Group& group, const Test& test) {
       outcome = collective_of(group, test);
       break;
   }
-  for (const Fault& fault : cluster_.faults) end_by(fault, group, outcome);
+  for (const Fault& fault : cluster_.faults) {
+    if (is_here(fault)) end_by(fault, group, outcome);
+  }
   if (outcome.ending != Ending::measured) {
     outcome.log_speed = 0;
     outcome.members.clear();
@@ -333,7 +363,7 @@ void PretendedCrew::pause() {
 
 std::vector<std::vector<Outcome>> PretendedCrew::play(const std::vector<Group>& groups,
                                                       const std::vector<Test>& tests) {
-  std::vector<bool> is_busy(out_.size());
+  std::vector<bool> is_busy(alone_.size());
   for (const Group& group : groups) {
     for (const int node : group) {
       TUTTI_ASSERT(node >= 0 && node < nodes() && !is_busy[at(node)], "node {} is in two groups, or in none", node);

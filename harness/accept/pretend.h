@@ -42,7 +42,8 @@ struct Fault {
   Trouble trouble = Trouble::nic;
   int first = 0;
   int second = 0;
-  double share = 0;  ///< of the speed that is lost, 0 to below 1
+  double share = 0;    ///< of the speed that is lost, 0 to below 1
+  int rail = kNoRail;  ///< on which alone it is; kNoRail: on all
 };
 
 /// Of one measurement and of healthy parts: fractions of a speed.
@@ -72,6 +73,7 @@ struct PretendedCluster {
   Noise noise;
   std::vector<Fault> faults;
   std::uint64_t seed = 1;
+  std::vector<std::string> rails = {};  ///< names; empty: one without a name
 };
 
 class PretendedCrew final : public Crew {
@@ -82,14 +84,28 @@ class PretendedCrew final : public Crew {
   [[nodiscard]] std::string name_of(int node) const override;
   [[nodiscard]] int leaf_of(int node) const override { return node / cluster_.leaf_size; }
   [[nodiscard]] std::string absence_of(int node) const override;
+  [[nodiscard]] std::vector<std::string> rails() const override { return cluster_.rails; }
+  [[nodiscard]] std::string absence_of_rail(int node, int rail) const override;
   [[nodiscard]] std::vector<std::vector<Outcome>> play(const std::vector<Group>& groups,
                                                        const std::vector<Test>& tests) override;
   void pause() override;
 
  private:
+  /// What each part of one rail adds to the logarithm of a speed.
+  struct Rail {
+    std::vector<double> out, in;                ///< by node
+    std::vector<double> uplink_out, uplink_in;  ///< by leaf
+    double fleet = 0;
+  };
+
   [[nodiscard]] double normal();
   [[nodiscard]] double noise_of(int one, int other);
+  void add_rail();
   void put_in(const Fault& fault);
+  void put_in(const Fault& fault, Rail& rail);
+  [[nodiscard]] Rail& rail() { return rails_[at(rail_)]; }
+  /// Whether the rail of the test that plays has the fault.
+  [[nodiscard]] bool is_here(const Fault& fault) const { return fault.rail == kNoRail || fault.rail == rail_; }
   /// Time goes on by a test.
   void step();
   /// Whether a spell that lasts `length` tests, and is on for `share` of the time, goes on or begins.
@@ -109,9 +125,9 @@ class PretendedCrew final : public Crew {
 
   PretendedCluster cluster_;
   SplitMix random_;
-  std::vector<double> out_, in_, alone_;        ///< by node, what it adds to the logarithm of a speed
-  std::vector<double> uplink_out_, uplink_in_;  ///< by leaf
-  double fleet_ = 0;
+  std::vector<Rail> rails_;         ///< at least one
+  int rail_ = 0;                    ///< of the test that plays; of a node alone there is none
+  std::vector<double> alone_;       ///< by node, what it adds to the logarithm of a speed
   std::vector<bool> node_spells_;   ///< by node, at the moment
   std::vector<bool> fault_spells_;  ///< by fault
   bool is_fleet_in_spell_ = false;

@@ -17,6 +17,14 @@ bool is_suspicion(const Finding& finding) {
   return finding.judgement.verdict == Verdict::suspect || finding.judgement.verdict == Verdict::undecided;
 }
 
+/// "nic-out", "nic-out on ib1".
+std::string class_on_rail(const AcceptReport& report, const Finding& finding) {
+  const std::string rail = rail_of(report, finding);
+  const std::string_view what =
+      finding.judgement.verdict == Verdict::error ? "no such interface" : to_string(finding.what);
+  return rail.empty() ? std::string(what) : fmt::format("{} on {}", what, rail);
+}
+
 }  // namespace
 
 Verdict verdict_of(const AcceptReport& report, int node) {
@@ -29,12 +37,24 @@ std::string reason_of(const AcceptReport& report, int node) {
   const std::string& absence = report.absences.at(static_cast<std::size_t>(node));
   if (!absence.empty()) return absence;
   for (const Finding& finding : report.findings.parts) {
-    if (is_about(finding, node)) return std::string(to_string(finding.what));
+    if (is_about(finding, node)) return class_on_rail(report, finding);
   }
   for (const Finding& finding : report.findings.parts) {
-    if (finding.what == Class::wrong && touches(finding, node)) return std::string(to_string(finding.what));
+    if (finding.what == Class::wrong && touches(finding, node)) return class_on_rail(report, finding);
   }
   return {};
+}
+
+const Finding* blame_on_rail(const AcceptReport& report, int node, int rail) {
+  for (const Finding& finding : report.findings.parts) {
+    const bool is_its = is_about(finding, node) || (finding.what == Class::wrong && touches(finding, node));
+    if (is_its && is_on_rail(finding, rail)) return &finding;
+  }
+  return nullptr;
+}
+
+std::string rail_of(const AcceptReport& report, const Finding& finding) {
+  return finding.rail == kNoRail ? std::string() : report.rails.at(static_cast<std::size_t>(finding.rail)).name;
 }
 
 bool is_excluded(const AcceptReport& report, int node) {
@@ -53,6 +73,8 @@ Conclusion conclusion_of(const AcceptReport& report) {
       at_least(Conclusion::wrong);
     } else if (is_suspicion(finding)) {
       at_least(Conclusion::undecided);
+    } else if (finding.judgement.verdict == Verdict::error) {
+      at_least(Conclusion::untested);
     } else if (finding.judgement.verdict == Verdict::fail) {
       const bool is_pair_dead = finding.what == Class::either && finding.judgement.middle == 0;
       const bool is_broken = finding.what == Class::dead || finding.what == Class::hung || is_pair_dead;

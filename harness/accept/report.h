@@ -10,6 +10,7 @@
 
 #include "harness/accept/findings.h"
 #include "harness/accept/groups.h"
+#include "harness/accept/rails.h"
 #include "harness/floors.h"
 
 namespace tutti::harness::accept {
@@ -41,7 +42,8 @@ struct AcceptReport {
   bool are_leaves_known = false;      ///< else uplinks are not tested
   std::vector<std::string> absences;  ///< by node: why it is not there; empty: it is
   Limits limits;
-  Findings findings;  ///< of all stages
+  Findings findings;              ///< of all stages
+  std::vector<RailReport> rails;  ///< what pairs have shown on each; empty: no rail was named
   std::vector<StageReport> stages;
   std::vector<InventoryNote> inventory;  ///< the most severe first
   std::vector<SizeFigures> sizes;        ///< of the stage groups
@@ -61,6 +63,11 @@ struct AcceptReport {
 [[nodiscard]] std::string reason_of(const AcceptReport& report, int node);
 /// Whether jobs should do without the node: its own part fails, or data of it were wrong.
 [[nodiscard]] bool is_excluded(const AcceptReport& report, int node);
+
+/// The finding for which the node is not PASS on this rail; null: there is none.
+[[nodiscard]] const Finding* blame_on_rail(const AcceptReport& report, int node, int rail);
+/// The name of the finding's rail; empty: it is of none.
+[[nodiscard]] std::string rail_of(const AcceptReport& report, const Finding& finding);
 
 /// What the whole comes to, the gravest first.
 enum class Conclusion { wrong, broken, slow, untested, undecided, interrupted, passed };

@@ -95,6 +95,10 @@ std::string node_sentence(const AcceptReport& report, const Finding& finding) {
   const std::string partners = partners_text(finding);
   switch (finding.what) {
     case Class::node:
+      if (!finding.detail.empty()) {
+        return fmt::format("{} is slow {}: at least {} below the fleet: the node, not one of its NICs", name,
+                           finding.detail, share);
+      }
       if (finding.partners == 0) return fmt::format("{} is slow alone: {} below the fleet: the node", name, share);
       return fmt::format("{} is slow: {} below the fleet in both directions{}, and alone too: the node, not its link",
                          name, share, partners);
@@ -166,6 +170,18 @@ std::string link_sentence(const AcceptReport& report, const Finding& finding) {
   }
 }
 
+/// "; its other 3 rails passed", if they did.
+std::string other_rails_text(const AcceptReport& report, const Finding& finding) {
+  if (finding.rail == kNoRail || !is_of_node(finding) || report.rails.size() < 2) return {};
+  for (int rail = 0; rail < std::ssize(report.rails); ++rail) {
+    const auto& nodes = report.rails[static_cast<std::size_t>(rail)].findings.nodes;
+    const bool has_passed = nodes.at(static_cast<std::size_t>(finding.first)).verdict == Verdict::pass;
+    if (rail != finding.rail && (!has_passed || blame_on_rail(report, finding.first, rail) != nullptr)) return {};
+  }
+  return report.rails.size() == 2 ? "; its other rail passed"
+                                  : fmt::format("; its other {} rails passed", report.rails.size() - 1);
+}
+
 /// "2 failed, 1 suspect".
 std::string counts_text(const AcceptReport& report) {
   struct Row {
@@ -202,12 +218,16 @@ std::string parts_text(const AcceptReport& report) {
   return words.empty() ? std::string() : fmt::format("{} failed", text::joined(words));
 }
 
-std::string pairs_text(const Findings& findings) {
+std::string pairs_text(const AcceptReport& report) {
+  const Findings& findings = report.findings;
   if (findings.pairs == 0) return "no pair tested";
+  const std::string rails =
+      report.rails.empty() ? std::string() : fmt::format(" on {}", text::counted(report.rails.size(), "rail"));
   if (findings.tested_pairs == findings.pairs) {
-    return fmt::format("every pair tested ({0} of {0}, both ways)", with_commas(findings.pairs));
+    return fmt::format("every pair tested{1} ({0} of {0}, both ways)", with_commas(findings.pairs), rails);
   }
-  return fmt::format("{} of {} pairs measured", with_commas(findings.tested_pairs), with_commas(findings.pairs));
+  return fmt::format("{} of {} pairs measured{}", with_commas(findings.tested_pairs), with_commas(findings.pairs),
+                     rails);
 }
 
 }  // namespace
@@ -223,7 +243,12 @@ std::string with_commas(long long number) {
   return digits;
 }
 
-std::string sentence_of(const AcceptReport& report, const Finding& finding) {
+namespace {
+
+std::string sentence_without_rail(const AcceptReport& report, const Finding& finding) {
+  if (finding.judgement.verdict == Verdict::error) {
+    return fmt::format("{} is not tested: {}", name_of(report, finding.first), finding.detail);
+  }
   const bool is_of_many = !finding.members.empty() && (finding.what == Class::wrong || finding.what == Class::hung);
   if (is_of_many) {
     return fmt::format("{} {} when they played together: {}", names_of(report, finding.members),
@@ -240,6 +265,14 @@ std::string sentence_of(const AcceptReport& report, const Finding& finding) {
   return is_of_link(finding) ? link_sentence(report, finding) : node_sentence(report, finding);
 }
 
+}  // namespace
+
+std::string sentence_of(const AcceptReport& report, const Finding& finding) {
+  const std::string sentence = sentence_without_rail(report, finding);
+  if (finding.rail == kNoRail) return sentence;
+  return fmt::format("rail {}: {}{}", rail_of(report, finding), sentence, other_rails_text(report, finding));
+}
+
 std::string verdict_sentence(const AcceptReport& report) {
   const Findings& findings = report.findings;
   const Conclusion conclusion = conclusion_of(report);
@@ -251,7 +284,7 @@ std::string verdict_sentence(const AcceptReport& report) {
   }
   if (conclusion == Conclusion::passed) {
     return fmt::format("{} passed, none failed, {}. Margin {:g} %; what is smaller was not looked for.",
-                       text::counted(report.names.size(), "node"), pairs_text(findings), 100 * report.limits.margin);
+                       text::counted(report.names.size(), "node"), pairs_text(report), 100 * report.limits.margin);
   }
   if (conclusion != Conclusion::interrupted) text += fmt::format("{}. ", to_string(conclusion));
   int passed = 0;
@@ -270,7 +303,7 @@ std::string verdict_sentence(const AcceptReport& report) {
     const std::string parts = parts_text(report);
     text += parts.empty() ? ". " : fmt::format("; {}. ", parts);
   }
-  std::string pairs = pairs_text(findings);
+  std::string pairs = pairs_text(report);
   pairs.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(pairs.front())));
   return fmt::format("{}{}.", text, pairs);
 }

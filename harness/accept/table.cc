@@ -27,6 +27,12 @@ std::size_t width_of_names(const AcceptReport& report) {
   return width;
 }
 
+std::size_t width_of_rails(const AcceptReport& report) {
+  std::size_t width = 4;
+  for (const RailReport& rail : report.rails) width = std::max(width, rail.name.size());
+  return width;
+}
+
 std::string percent_or_dash(const std::optional<double>& log_ratio) {
   return log_ratio ? signed_percent(*log_ratio) : "-";
 }
@@ -34,6 +40,16 @@ std::string percent_or_dash(const std::optional<double>& log_ratio) {
 /// Latency is a time: what is slower by its logarithm takes longer.
 std::string latency_text(const NodeFigures& figures) {
   return figures.latency ? signed_percent(-*figures.latency) : "-";
+}
+
+/// Of one rail of a node.
+std::string verdict_text(const AcceptReport& report, int node, int rail) {
+  if (!report.absences.at(static_cast<std::size_t>(node)).empty()) return std::string(to_string(Verdict::error));
+  const RailReport& of_rail = report.rails.at(static_cast<std::size_t>(rail));
+  std::string text(to_string(of_rail.findings.nodes.at(static_cast<std::size_t>(node)).verdict));
+  const Finding* const blame = blame_on_rail(report, node, rail);
+  if (blame != nullptr && blame->judgement.verdict == Verdict::fail) text += fmt::format(" {}", to_string(blame->what));
+  return text;
 }
 
 std::string verdict_text(const AcceptReport& report, int node) {
@@ -45,28 +61,43 @@ std::string verdict_text(const AcceptReport& report, int node) {
 
 std::string node_lines(const AcceptReport& report) {
   const auto width = static_cast<int>(width_of_names(report));
-  std::string text = fmt::format("# {:<{}}  {:<12} {:>6} {:>6} {:>6} {:>8}  {:<{}}  {}\n", "node", width, "verdict",
-                                 "alone", "out", "in", "latency", "worst partner", width + 8, "leaf");
-  for (int node = 0; node < std::ssize(report.names); ++node) {
+  const int rails = std::max(1, static_cast<int>(report.rails.size()));
+  const auto rail_width = static_cast<int>(width_of_rails(report));
+  // A column of its own for rails, if there are any.
+  const auto rail_column = [&](std::string_view name) {
+    return report.rails.empty() ? std::string() : fmt::format("  {:<{}}", name, rail_width);
+  };
+  std::string text =
+      fmt::format("# {:<{}}{}  {:<12} {:>6} {:>6} {:>6} {:>8}  {:<{}}  {}\n", "node", width, rail_column("rail"),
+                  "verdict", "alone", "out", "in", "latency", "worst partner", width + 8, "leaf");
+  for (int line_of = 0; line_of < std::ssize(report.names) * rails; ++line_of) {
+    const int node = line_of / rails, rail = line_of % rails;
     const auto at = static_cast<std::size_t>(node);
     const NodeFigures none{};
-    const NodeFigures& figures = at < report.findings.nodes.size() ? report.findings.nodes[at] : none;
+    const Findings& measured =
+        report.rails.empty() ? report.findings : report.rails[static_cast<std::size_t>(rail)].findings;
+    const NodeFigures& figures = at < measured.nodes.size() ? measured.nodes[at] : none;
+    const std::optional<double> alone =
+        at < report.findings.nodes.size() && rail == 0 ? report.findings.nodes[at].alone : std::nullopt;
     std::string worst = "-";
     if (figures.worst && figures.worst_partner >= 0) {
       worst = fmt::format("{:<{}} {:>6}", report.names.at(static_cast<std::size_t>(figures.worst_partner)), width,
                           signed_percent(*figures.worst));
     }
-    std::string line = fmt::format("  {:<{}}  {:<12} {:>6} {:>6} {:>6} {:>8}  {:<{}}  {}", report.names[at], width,
-                                   verdict_text(report, node), percent_or_dash(figures.alone),
-                                   percent_or_dash(figures.out), percent_or_dash(figures.in), latency_text(figures),
-                                   worst, width + 8, report.are_leaves_known ? leaf_name(report.leaves[at]) : "-");
+    const std::string verdict = report.rails.empty() ? verdict_text(report, node) : verdict_text(report, node, rail);
+    const std::string_view name = rail == 0 ? std::string_view(report.names[at]) : "";
+    std::string line = fmt::format(
+        "  {:<{}}{}  {:<12} {:>6} {:>6} {:>6} {:>8}  {:<{}}  {}", name, width,
+        rail_column(report.rails.empty() ? "" : report.rails[static_cast<std::size_t>(rail)].name), verdict,
+        percent_or_dash(alone), percent_or_dash(figures.out), percent_or_dash(figures.in), latency_text(figures), worst,
+        width + 8, report.are_leaves_known ? leaf_name(report.leaves[at]) : "-");
     if (!report.absences[at].empty()) line += "  " + report.absences[at];
     text += line + "\n";
   }
   return text + "# percent of the fleet's median: alone, out and in are speeds, latency is a time\n";
 }
 
-std::string part_name(const AcceptReport& report, const Finding& finding) {
+std::string part_without_rail(const AcceptReport& report, const Finding& finding) {
   if (finding.first < 0) return "fleet";
   if (is_of_leaf(finding)) return "uplink of " + leaf_name(finding.first);
   const std::string& first = report.names.at(static_cast<std::size_t>(finding.first));
@@ -74,6 +105,12 @@ std::string part_name(const AcceptReport& report, const Finding& finding) {
   const bool is_one_way = finding.what == Class::link_dir || finding.what == Class::wrong;
   return fmt::format("{} {} {}", first, is_one_way ? "->" : "-",
                      report.names.at(static_cast<std::size_t>(finding.second)));
+}
+
+/// "node17", "node17, ib1".
+std::string part_name(const AcceptReport& report, const Finding& finding) {
+  const std::string rail = rail_of(report, finding), part = part_without_rail(report, finding);
+  return rail.empty() ? part : fmt::format("{}, {}", part, rail);
 }
 
 std::string finding_lines(const AcceptReport& report) {
@@ -192,8 +229,8 @@ std::string size_lines(const AcceptReport& report) {
   return text;
 }
 
-std::string fleet_line(const AcceptReport& report) {
-  const Findings& findings = report.findings;
+/// `of`: "fleet", or "rail ib1".
+std::string fleet_line(const AcceptReport& report, const Findings& findings, std::string_view of) {
   std::vector<std::string> words;
   const bool has_far = report.are_leaves_known && std::isfinite(findings.level_far) && findings.level_far != 0;
   const bool has_near = std::isfinite(findings.level_near) && findings.level_near != 0;
@@ -204,7 +241,7 @@ std::string fleet_line(const AcceptReport& report) {
   }
   if (words.empty()) return {};
   return fmt::format(
-      "# fleet: {}; spread of nodes {:.1f} %, of repeats {:.1f} %. {}\n", fmt::join(words, ", "),
+      "# {}: {}; spread of nodes {:.1f} %, of repeats {:.1f} %. {}\n", of, fmt::join(words, ", "),
       100 * findings.spread_of_nodes, 100 * findings.spread_of_repeats,
       report.is_pretended
           ? std::string("A pretended cluster: nothing was measured")
@@ -247,7 +284,10 @@ std::string accept_table(const AcceptReport& report) {
   for (const StageReport& stage : report.stages) {
     if (!stage.left_out.empty()) text += fmt::format("# stage {} is left out: {}\n", stage.name, stage.left_out);
   }
-  return text + size_lines(report) + fleet_line(report) + init_line(report);
+  text += size_lines(report);
+  if (report.rails.empty()) text += fleet_line(report, report.findings, "fleet");
+  for (const RailReport& rail : report.rails) text += fleet_line(report, rail.findings, "rail " + rail.name);
+  return text + init_line(report);
 }
 
 }  // namespace tutti::harness::accept

@@ -34,7 +34,9 @@ Outcome failed_with(Ending how, Status why) {
 class Crew::Playing {
  public:
   Playing(const CrewGroup& group, const HostsRequest& crew, HostProcesses& processes)
-      : group_(group), across_{.hosts = {}, .agent = crew.agent, .interface = crew.interface, .build = crew.build} {
+      : group_(group),
+        across_{
+            .hosts = {}, .agent = crew.agent, .interface = crew.interface, .build = crew.build, .rail = group.rail} {
     std::vector<int> numbers;
     for (const CrewMember& member : group.members) {
       const std::string& name = processes.name(member.host);

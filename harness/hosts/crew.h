@@ -29,6 +29,7 @@ struct CrewGroup {
   /// Ranks, payload, arguments and timeout are of the group. It has no start command.
   Job job;
   std::vector<CrewMember> members;
+  int rail = -1;  ///< see JobAcross
   /// From its start to its end, beyond which the group is over; the timeout of one operation may be shorter.
   std::chrono::milliseconds deadline = std::chrono::hours(1);
   Listener* listener = nullptr;

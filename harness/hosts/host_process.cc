@@ -198,7 +198,7 @@ class HostProcess {
     } else if (works_.contains(group)) {
       return error(Code::io, "the launcher sends a second job for group {}", group);
     } else if (frame.type == "meet") {
-      if (const Status met = meet(group); !met.is_ok()) say(in_group(group, {"unable", error_text(met)}));
+      if (const Status met = meet(group, frame.text); !met.is_ok()) say(in_group(group, {"unable", error_text(met)}));
     } else if (frame.type == "payload") {
       openings_[group].payload = std::move(frame.text);
     } else {
@@ -207,11 +207,13 @@ class HostProcess {
     return {};
   }
 
-  /// Listens for the ranks of the group's other hosts. Errors: those of listen_on.
-  Status meet(int group) {
+  /// Listens for the ranks of the group's other hosts, at `address`; empty: at this host's usual one. Errors: those of
+  /// listen_on.
+  Status meet(int group, const std::string& address) {
     Opening& opening = openings_[group];
-    TUTTI_ASSIGN_OR_RETURN(opening.exchange, tcp::listen_on(place_.interface));
-    TUTTI_ASSIGN_OR_RETURN(opening.domain, tcp::listen_on(place_.interface));
+    const std::string& interface = address.empty() ? place_.interface : address;
+    TUTTI_ASSIGN_OR_RETURN(opening.exchange, tcp::listen_on(interface));
+    TUTTI_ASSIGN_OR_RETURN(opening.domain, tcp::listen_on(interface));
     const MeetingPlace place{.exchange_address = opening.exchange.address, .domain_address = opening.domain.address};
     say(in_group(group, {"meets", to_json(place)}));
     return {};
@@ -287,6 +289,30 @@ class HostProcess {
   std::map<int, Work> works_;        ///< by group
 };
 
+/// The address of each rail. Rails need networks of their own: what two have in common goes over one of them.
+std::vector<HostRail> rails_of(const Invitation& invitation) {
+  std::vector<HostRail> rails;
+  std::vector<std::string> networks;
+  for (const std::string& name : invitation.rails) {
+    auto address = tcp::address_of_interface(name);
+    if (!address.is_ok()) {
+      networks.emplace_back();
+      rails.push_back({.address = {}, .problem = std::string(address.status().message())});
+      continue;
+    }
+    std::string network = tcp::subnet_of(address.value());
+    const auto same = std::ranges::find(networks, network);
+    HostRail rail{.address = std::move(address).value(), .problem = {}};
+    if (same != networks.end()) {
+      rail.problem = fmt::format("rails '{}' and '{}' are both in the network {}: the kernel sends over one of them",
+                                 invitation.rails[static_cast<std::size_t>(same - networks.begin())], name, network);
+    }
+    networks.push_back(std::move(network));
+    rails.push_back(std::move(rail));
+  }
+  return rails;
+}
+
 Status serve(const Invitation& invitation, const std::string& build, const Standings& standings,
              const OnLostLauncher& on_lost_launcher) {
   ::signal(SIGPIPE, SIG_IGN);  // the agent may be gone before us
@@ -305,6 +331,7 @@ Status serve(const Invitation& invitation, const std::string& build, const Stand
   } else {
     TUTTI_ASSIGN_OR_RETURN(hello.interface, tcp::address_of_interface(invitation.interface));
   }
+  hello.rails = rails_of(invitation);
   TUTTI_ASSIGN_OR_RETURN(const tcp::Secret key, tcp::secret_from(invitation.key));
   HostProcess process(FrameStream(std::move(launcher.socket), launcher.session),
                       {.key = key,

@@ -109,7 +109,8 @@ Status HostProcesses::start_process(HostProcess& process, const std::string& pro
                                     .control = request_.control,
                                     .control_socket = request_.control_socket,
                                     .backends = folders_in(kBackendFolders),
-                                    .transports = folders_in(kTransportFolders)});
+                                    .transports = folders_in(kTransportFolders),
+                                    .rails = request_.rails});
   process.heard = Clock::now();
   // If it is gone already, its end says so.
   (void)::send(process.input.get(), line.data(), line.size(), MSG_NOSIGNAL);

@@ -36,7 +36,8 @@ struct HostsRequest {
   std::string build = {};      ///< what all hosts must have
   std::string program = "/proc/self/exe";
   std::shared_ptr<JoinedHosts> joined = nullptr;
-  std::string control = {};  ///< of a job of a starter, at which `control_socket` listens
+  std::vector<std::string> rails = {};  ///< see Invitation
+  std::string control = {};             ///< of a job of a starter, at which `control_socket` listens
   int control_socket = -1;
   int log = -1;  ///< gets what the agents print
 };

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <system_error>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -54,7 +55,8 @@ std::string to_line(const Invitation& invitation) {
   return json{{"key", invitation.key},           {"address", invitation.address},
               {"host", invitation.host},         {"interface", invitation.interface},
               {"control", invitation.control},   {"control_socket", invitation.control_socket},
-              {"backends", invitation.backends}, {"transports", invitation.transports}}
+              {"backends", invitation.backends}, {"transports", invitation.transports},
+              {"rails", invitation.rails}}
              .dump(-1, ' ', false, json::error_handler_t::replace) +
          "\n";
 }
@@ -66,7 +68,8 @@ Result<Invitation> invitation_from(std::string_view line) {
                           .interface = all.at("interface"),
                           .control = all.at("control"),
                           .backends = all.at("backends"),
-                          .transports = all.at("transports")};
+                          .transports = all.at("transports"),
+                          .rails = all.at("rails").get<std::vector<std::string>>()};
     TUTTI_RETURN_IF_ERROR(read_number(all, "host", invitation.host, 0));
     TUTTI_RETURN_IF_ERROR(read_number(all, "control_socket", invitation.control_socket, -1));
     return invitation;
@@ -74,13 +77,16 @@ Result<Invitation> invitation_from(std::string_view line) {
 }
 
 std::string to_json(const HostHello& hello) {
+  json rails = json::array();
+  for (const HostRail& rail : hello.rails) rails.push_back({{"address", rail.address}, {"problem", rail.problem}});
   return json{{"build", hello.build},
               {"name", hello.name},
               {"kernel", hello.kernel},
               {"cores", hello.cores},
               {"description", hello.description},
               {"fingerprint", hello.fingerprint},
-              {"interface", hello.interface}}
+              {"interface", hello.interface},
+              {"rails", std::move(rails)}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -92,6 +98,9 @@ Result<HostHello> hello_from_json(std::string_view text) {
                     .description = all.at("description"),
                     .fingerprint = all.at("fingerprint"),
                     .interface = all.at("interface")};
+    for (const json& rail : all.at("rails")) {
+      hello.rails.push_back({.address = rail.at("address"), .problem = rail.at("problem")});
+    }
     TUTTI_RETURN_IF_ERROR(read_number(all, "cores", hello.cores, 1));
     if (!json::parse(hello.description, nullptr, false).is_object())
       return error(Code::invalid_argument, "its description is no JSON object");

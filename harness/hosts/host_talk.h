@@ -14,7 +14,7 @@
 // A host process serves groups of ranks, several at once. A job has one, a crew (crew.h) one after the other. These
 // frames are of a group, whose number begins their text (in_group):
 //
-//   launcher -> host  meet      to its first host: it shall listen for the others
+//   launcher -> host  meet      to its first host: it shall listen for the others, at this address if there is one
 //   host -> launcher  meets     MeetingPlace
 //   launcher -> host  payload   the group's
 //                     job       HostJob
@@ -80,20 +80,28 @@ struct Invitation {
   int control_socket = -1;
   /// TUTTI_BACKENDS and TUTTI_TRANSPORTS for its ranks; empty: those of its own environment.
   std::string backends = {}, transports = {};
+  std::vector<std::string> rails = {};  ///< further interfaces of this host, by name or network
 };
 /// One line.
 [[nodiscard]] std::string to_line(const Invitation& invitation);
 /// Errors: invalid_argument.
 [[nodiscard]] Result<Invitation> invitation_from(std::string_view line);
 
+/// A further interface of a host.
+struct HostRail {
+  std::string address;  ///< at which ranks of a group over this rail will listen
+  std::string problem;  ///< why there is none; empty: there is
+};
+
 struct HostHello {
-  std::string build;        ///< the version text
-  std::string name;         ///< the host's own
-  std::string kernel;       ///< the same on hosts that are one
-  int cores = 1;            ///< that its ranks may use
-  std::string description;  ///< describe_machine() of there, as JSON text
-  std::string fingerprint;  ///< of that description
-  std::string interface;    ///< at which its ranks will listen
+  std::string build;                 ///< the version text
+  std::string name;                  ///< the host's own
+  std::string kernel;                ///< the same on hosts that are one
+  int cores = 1;                     ///< that its ranks may use
+  std::string description;           ///< describe_machine() of there, as JSON text
+  std::string fingerprint;           ///< of that description
+  std::string interface;             ///< at which its ranks will listen
+  std::vector<HostRail> rails = {};  ///< as many as the invitation has
 };
 [[nodiscard]] std::string to_json(const HostHello& hello);
 [[nodiscard]] Result<HostHello> hello_from_json(std::string_view text);

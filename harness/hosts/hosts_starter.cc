@@ -211,7 +211,15 @@ void HostsStarter::ask() {
   has_asked_ = true;
   asked_ = Clock::now();
   if (own_ != nullptr) own_->close_listener();  // nobody else is expected
-  send(members_.front(), {"meet", ""});
+  send(members_.front(), {"meet", across_.rail < 0 ? "" : address_of(members_.front())});
+}
+
+const std::string& HostsStarter::address_of(const Member& member) const {
+  const HostHello& hello = *processes_.hello(member.number);
+  if (across_.rail < 0) return hello.interface;
+  TUTTI_ASSERT(static_cast<std::size_t>(across_.rail) < hello.rails.size(), "rail {} of {}", across_.rail,
+               hello.rails.size());
+  return hello.rails[static_cast<std::size_t>(across_.rail)].address;
 }
 
 void HostsStarter::give_jobs(const MeetingPlace& place) {
@@ -231,7 +239,7 @@ void HostsStarter::give_jobs(const MeetingPlace& place) {
                 .arguments = job_->told,
                 .domain_bytes = member.host->domain_bytes,
                 .timeout_ns = std::chrono::nanoseconds(job_->timeout).count(),
-                .place = {.interface = hello.interface,
+                .place = {.interface = address_of(member),
                           .exchange_address = place.exchange_address,
                           .domain_address = place.domain_address,
                           .first_on_cores = before[hello.kernel],

@@ -60,6 +60,8 @@ class HostsStarter final : public RankStarter {
   };
 
   void make_members();
+  /// At which its ranks listen.
+  [[nodiscard]] const std::string& address_of(const Member& member) const;
   [[nodiscard]] const Member& member_of(int rank) const;
   [[nodiscard]] int number_of(const Member& member) const { return static_cast<int>(&member - members_.data()); }
   [[nodiscard]] bool was_heard(const Member& member, std::chrono::nanoseconds within) const;

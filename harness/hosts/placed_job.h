@@ -28,6 +28,7 @@ struct JobAcross {
   std::string build;          ///< what all hosts must have
   /// The hosts of a job that a starter has started, which come by themselves. It serves one job.
   std::shared_ptr<JoinedHosts> joined = nullptr;
+  int rail = -1;  ///< of a group of a crew: over which of its rails ranks meet; -1: over the usual interface
 };
 
 struct PlacedJob : Job {

@@ -106,7 +106,7 @@ Result<std::string> address_of_interface(const std::string& text) {
   const std::vector<Interface> all = interfaces();
   std::vector<std::string> names;
   for (const Interface& one : all) {
-    if (one.name == text || one.address == text) return one.address;
+    if (one.name == text || one.address == text || one.subnet == text) return one.address;
     names.push_back(fmt::format("{} ({})", one.name, one.address));
   }
   // Every address of 127.0.0.0/8 is of this machine.

@@ -9,8 +9,8 @@
 
 namespace tutti::tcp {
 
-/// Of an interface by its name, or an address of this machine as it is: "eth0", "192.0.2.7", "2001:db8::7". IPv4 before
-/// IPv6. Errors: invalid_argument naming the interfaces that there are.
+/// Of an interface by its name or its network, or an address of this machine as it is: "eth0", "192.0.2.0/24",
+/// "192.0.2.7", "2001:db8::7". IPv4 before IPv6. Errors: invalid_argument naming the interfaces that there are.
 [[nodiscard]] Result<std::string> address_of_interface(const std::string& text);
 /// That of the route to a machine, by its name or address. Nothing is sent, but to look its name up.
 /// Errors: unavailable where the name is not known, or there is no route.

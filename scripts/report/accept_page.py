@@ -30,6 +30,11 @@ def order_of(nodes: list[dict]) -> list[int]:
     return sorted(range(len(nodes)), key=lambda at: (str(nodes[at].get("leaf") or ""), at))
 
 
+def rails_of(document: dict) -> list[dict]:
+    """What was measured on each rail; empty: no rail was named."""
+    return [rail for rail in document.get("rails") or [] if isinstance(rail, dict) and isinstance(rail.get("rail"), str)]
+
+
 def matrix_of(document: dict) -> numpy.ndarray | None:
     """Senders by receivers in percent of the level, NaN where no test was; None where there is none."""
     rows = document.get("of_level")
@@ -39,7 +44,14 @@ def matrix_of(document: dict) -> numpy.ndarray | None:
     return numpy.array(cells) if all(len(row) == len(cells) for row in cells) else None
 
 
-def heat_map(document: dict, nodes: list[dict]):
+def heat_maps(document: dict, nodes: list[dict]) -> list:
+    """A matrix for each rail, or the only one."""
+    rails = rails_of(document)
+    found = [heat_map(rail, nodes, f" on rail {style.plain(rail['rail'])}", f"matrix-{at}") for at, rail in enumerate(rails)]
+    return [picture for picture in (found if rails else [heat_map(document, nodes)]) if picture]
+
+
+def heat_map(document: dict, nodes: list[dict], where: str = "", name: str = "matrix"):
     """The matrix as a picture, with the medians of rows and columns beside it."""
     matrix = matrix_of(document)
     if matrix is None or numpy.isnan(matrix).all():
@@ -90,24 +102,35 @@ def heat_map(document: dict, nodes: list[dict]):
     at = numpy.unravel_index(numpy.nanargmin(sorted_cells), sorted_cells.shape)
     alt = (f"A square of {len(order)} senders by {len(order)} receivers, sorted by leaf. Red is slower than the fleet, blue faster, "
            f"white as fast. The slowest cell is {names[at[0]]} to {names[at[1]]}, {worst:+.1f} %.")
-    return drawn("matrix", "Who reaches whom how fast: the median of the first pass, against the fleet", alt, "matrix", "", draw)
+    return drawn(name, f"Who reaches whom how fast{where}: the median of the first pass, against the fleet", alt, "matrix", "", draw)
 
 
 def findings_of(document: dict) -> list[dict]:
     """What is not PASS, as text."""
     return [{"verdict": style.plain(item.get("verdict") or ""), "what": style.plain(item.get("class") or ""),
              "nodes": ", ".join(style.plain(name) for name in item.get("nodes") or []) or style.plain(item.get("leaf") or "fleet"),
+             "rail": style.plain(item.get("rail") or ""),
              "by": percent(item.get("of_fleet")), "low": percent(item.get("low")), "high": percent(item.get("high")),
              "tests": style.plain(item.get("tests")), "visits": style.plain(item.get("visits")),
              "sentence": style.plain(item.get("sentence") or "")}
             for item in document.get("findings") or [] if isinstance(item, dict)]
 
 
+def lines_of(document: dict, nodes: list[dict]) -> list[dict]:
+    """A line for each node, or for each node and rail."""
+    if not rails_of(document):
+        return nodes
+    by_rail = [(rail["rail"], {item.get("node"): item for item in rail.get("nodes") or [] if isinstance(item, dict)})
+               for rail in rails_of(document)]
+    return [{**item, **{key: value for key, value in of_rail.get(item["node"], {}).items()}, "rail": name,
+             "alone": item.get("alone") if at == 0 else None} for item in nodes for at, (name, of_rail) in enumerate(by_rail)]
+
+
 def nodes_of(nodes: list[dict]) -> list[dict]:
-    """Each node as text: those that did not pass first."""
+    """Each line as text: those that did not pass first."""
     def worse_first(item: dict) -> int:
         return 0 if item.get("verdict") != "PASS" else 1
-    return [{**{name: style.plain(item.get(name) or "") for name in ("node", "leaf", "verdict", "reason")},
+    return [{**{name: style.plain(item.get(name) or "") for name in ("node", "rail", "leaf", "verdict", "reason")},
              **{name: percent(item.get(name)) for name in ("alone", "out", "in", "latency")},
              "tests": style.plain(item.get("tests"))} for item in sorted(nodes, key=worse_first)]
 
@@ -143,6 +166,14 @@ def groups_of(document: dict) -> dict | None:
     return {"tests": tests, "lines": lines} if lines else None
 
 
+def speeds_of(rail: dict) -> str:
+    """The levels of a rail."""
+    fleet = rail.get("fleet") or {}
+    words = [f"{fleet[name] / 1e9:.4g} GB/s {where}" for name, where in (("near_bytes_per_second", "within a leaf"),
+             ("far_bytes_per_second", "between leaves")) if is_number(fleet.get(name))]
+    return ", ".join(words)
+
+
 def facts_of(document: dict) -> list[tuple[str, str]]:
     """What the verdict rests on, and how long it holds."""
     fleet = document.get("fleet") or {}
@@ -155,7 +186,8 @@ def facts_of(document: dict) -> list[tuple[str, str]]:
     init = document.get("init") or {}
     times = f"{init['median_s']:.2f} s in the median, {init['most_s']:.2f} s at most: {', '.join(map(str, init.get('slowest') or []))}" \
         if is_number(init.get("median_s")) and is_number(init.get("most_s")) else ""
-    found = [("a pair within a leaf", speed("near_bytes_per_second")), ("a pair between leaves", speed("far_bytes_per_second")),
+    of_rails = [(f"a pair on rail {rail['rail']}", speeds_of(rail)) for rail in rails_of(document)]
+    found = [*of_rails, ("a pair within a leaf", speed("near_bytes_per_second")), ("a pair between leaves", speed("far_bytes_per_second")),
              ("latency", f"{fleet['latency_us']:.3g} us" if is_number(fleet.get("latency_us")) else ""),
              ("spread of nodes", percent(fleet.get("spread_of_nodes")).lstrip("+") + " %"),
              ("spread of repeats", percent(fleet.get("spread_of_repeats")).lstrip("+") + " %"),
@@ -171,14 +203,14 @@ def render(document: dict) -> str:
     """The page as text."""
     document = style.plain_texts(document)
     nodes = [item for item in document.get("nodes") or [] if isinstance(item, dict) and isinstance(item.get("node"), str)]
-    picture = heat_map(document, nodes)
+    pictures = heat_maps(document, nodes)
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(FOLDER), autoescape=True, trim_blocks=True,
                                      lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     sheet = (FOLDER / "page.css").read_text()
     excluded = [style.plain(name) for name in document.get("excluded") or []]
     return environment.get_template("accept.html.j2").render(
         verdict=f"tutti accept: {style.plain(document.get('sentence') or '')}", mood=MOODS.get(document.get("verdict"), "doubtful"),
-        findings=findings_of(document), nodes=nodes_of(nodes), excluded=excluded, facts=facts_of(document),
+        findings=findings_of(document), nodes=nodes_of(lines_of(document, nodes)), has_rails=bool(rails_of(document)), excluded=excluded, facts=facts_of(document),
         inventory=inventory_of(document), groups=groups_of(document),
-        picture={"title": picture.title, "alt": picture.alt, "svg": Markup(picture.svg)} if picture else None,
+        pictures=[{"name": picture.name, "title": picture.title, "alt": picture.alt, "svg": Markup(picture.svg)} for picture in pictures],
         sheet=Markup(sheet))

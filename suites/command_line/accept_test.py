@@ -33,7 +33,7 @@ FAULTS = [
 USUAL = "nodes = 16\nleaf = 4\nseed = 3\n"
 
 
-class Pretended(unittest.TestCase):
+class Cluster(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="tutti-accept-")
         self.addCleanup(folder.cleanup)
@@ -44,6 +44,8 @@ class Pretended(unittest.TestCase):
         path.write_text(cluster)
         return support.run("accept", "--pretend", path, *words)
 
+
+class Pretended(Cluster):
     def test_a_healthy_cluster_passes(self):
         result = self.accept("nodes = 8\n", "--exclude", self.folder / "x")
         self.assertEqual((result.code, result.err), (0, ""), result)

@@ -21,10 +21,12 @@ noise = "heavy"
 seed = 7
 older = "25%"
 older_by = "20%"
+rails = ["ib0", "ib1"]
 [[fault]]
 what = "nic-out"
 node = "node17"
 share = "31%"
+rail = "ib1"
 [[fault]]
 what = "hung"
 nodes = ["node22", "node40"]
@@ -45,6 +47,8 @@ share = "10%"
   EXPECT_EQ(cluster.faults[0].trouble, Trouble::nic_out);
   EXPECT_EQ(cluster.faults[0].first, 16);
   EXPECT_EQ(cluster.faults[0].share, 0.31);
+  EXPECT_EQ(cluster.faults[0].rail, 1);
+  EXPECT_EQ(cluster.faults[1].rail, kNoRail);
   EXPECT_EQ(cluster.faults[1].first, 21);
   EXPECT_EQ(cluster.faults[1].second, 39);
   EXPECT_EQ(cluster.faults[2].first, 2);

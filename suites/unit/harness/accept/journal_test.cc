@@ -71,6 +71,22 @@ TEST_F(Journals, HaveALineForEachTest) {
                         R"("ending":"measured","log_speed":)"));
 }
 
+TEST_F(Journals, KeepRailsApart) {
+  const auto two_rails = [] { return PretendedCrew({.nodes = 4, .noise = {}, .faults = {}, .rails = {"ib0", "ib1"}}); };
+  PretendedCrew played = two_rails();
+  JournalCrew journal(played, write_);
+  journal.begin(kHead);
+  static_cast<void>(journal.play({{0, 1}}, {{.measure = Measure::bandwidth, .bytes = 8, .rail = 1}}));
+  EXPECT_THAT(text_, HasSubstr(R"("cell":"bandwidth/8B","rail":"ib1",)"));
+  for (const int rail : {0, 1, kNoRail}) {
+    PretendedCrew rest = two_rails();
+    JournalCrew resumed(rest, write_);
+    ASSERT_TRUE(resumed.resume(text_, kHead).is_ok());
+    static_cast<void>(resumed.play({{0, 1}}, {{.measure = Measure::bandwidth, .bytes = 8, .rail = rail}}));
+    EXPECT_EQ(resumed.taken_over(), rail == 1 ? 1U : 0U);
+  }
+}
+
 TEST_F(Journals, RefuseWhatIsNotOfThisRun) {
   const auto refusal = [&](const std::string& text, const JournalHead& head) {
     PretendedCrew played = crew();

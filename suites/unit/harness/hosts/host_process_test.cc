@@ -40,7 +40,8 @@ class HostProcessPlayed : public testing::Test {
                                 .host = 1,
                                 .interface = "127.0.0.1",
                                 .control = control_,
-                                .control_socket = ranks_.get()};
+                                .control_socket = ranks_.get(),
+                                .rails = {"lo", "no-such0", "127.0.0.0/8"}};
     thread_ = std::thread([this, invitation] {
       result_ = serve_as_host_process(invitation, "a build", no_standings,
                                       [this](std::string_view what) { lost_ = std::string(what); });
@@ -68,19 +69,29 @@ TEST_F(HostProcessPlayed, HandsOnWhatItsRankSaysAndEnds) {
   ASSERT_TRUE(hello.is_ok()) << hello.status().message();
   EXPECT_EQ(hello.value().build, "a build");
   EXPECT_EQ(hello.value().interface, "127.0.0.1");
+  ASSERT_EQ(hello.value().rails.size(), 3U);
+  EXPECT_EQ(hello.value().rails[0].address, "127.0.0.1");
+  EXPECT_EQ(hello.value().rails[0].problem, "");
+  EXPECT_THAT(hello.value().rails[1].problem, StartsWith("'no-such0' is neither an interface of this machine"));
+  EXPECT_EQ(hello.value().rails[2].problem,
+            "rails 'lo' and '127.0.0.0/8' are both in the network 127.0.0.0/8: the kernel sends over one of them");
+  launcher.send({"meet", "6 127.0.0.3"});
+  const auto elsewhere = meeting_place_from_json(next_of(launcher, "meets").value_or("6 ").substr(2));
+  ASSERT_TRUE(elsewhere.is_ok()) << elsewhere.status().message();
+  EXPECT_THAT(elsewhere.value().domain_address, StartsWith("127.0.0.3:"));
   launcher.send({"meet", "7 "});
   const auto place = meeting_place_from_json(next_of(launcher, "meets").value_or("7 ").substr(2));
   ASSERT_TRUE(place.is_ok()) << place.status().message();
   EXPECT_THAT(place.value().exchange_address, StartsWith("127.0.0.1:"));
   launcher.send({"payload", "7 what to do"});
   launcher.send({"job", "7 " + to_json(HostJob{.ranks = 2,
-                                        .host = 1,
-                                        .first = 1,
-                                        .here = 1,
-                                        .started = 0,
-                                        .arguments = "",
-                                        .timeout_ns = 60'000'000'000,
-                                        .place = {.interface = "127.0.0.1"}})});
+                                               .host = 1,
+                                               .first = 1,
+                                               .here = 1,
+                                               .started = 0,
+                                               .arguments = "",
+                                               .timeout_ns = 60'000'000'000,
+                                               .place = {.interface = "127.0.0.1"}})});
   ASSERT_TRUE(next_of(launcher, "awaits").has_value());
 
   auto rank = connect_to(std::string_view(control_), std::chrono::seconds(5));

@@ -24,6 +24,9 @@ TEST(Interface, OthersComeAtOneAddressOfEach) {
     EXPECT_TRUE(names.insert(one.interface).second) << one.interface;
     EXPECT_EQ(interface_with(one.address), one.interface);
     EXPECT_TRUE(address_of_interface(one.interface).is_ok());
+    const auto of_network = address_of_interface(subnet_of(one.address));
+    ASSERT_TRUE(of_network.is_ok()) << of_network.status().message();
+    EXPECT_EQ(subnet_of(of_network.value()), subnet_of(one.address));
   }
 }
 
