@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -84,7 +85,8 @@ Result<double> parse_share(std::string_view text, std::string_view flag) {
 /// The crew, and what makes it.
 struct OwnedCrew {
   std::unique_ptr<accept::Crew> crew;
-  const HostsCrew* on_hosts = nullptr;  ///< where it is one; within `crew`
+  const HostsCrew* on_hosts = nullptr;               ///< where it is one; within `crew`
+  std::map<std::string, std::string> left_out = {};  ///< see stages_without
   bool are_leaves_known = false;
   bool is_pretended = false;
 };
@@ -99,6 +101,9 @@ class OnLeaves final : public accept::Crew {
   [[nodiscard]] int leaf_of(int node) const override { return leaves_.at(static_cast<std::size_t>(node)); }
   [[nodiscard]] std::string absence_of(int node) const override { return crew_->absence_of(node); }
   [[nodiscard]] std::vector<std::string> rails() const override { return crew_->rails(); }
+  [[nodiscard]] std::string library() const override { return crew_->library(); }
+  [[nodiscard]] bool plays_library(accept::Measure measure) const override { return crew_->plays_library(measure); }
+  [[nodiscard]] std::string bare_system() const override { return crew_->bare_system(); }
   [[nodiscard]] std::string absence_of_rail(int node, int rail) const override {
     return crew_->absence_of_rail(node, rail);
   }
@@ -146,13 +151,18 @@ Result<PlayedSystem> system_of(const AcceptRequest& request) {
       of_flag("--ranks-per-node", parse_number(request.ranks_per_node, "a number of ranks", 1, kMostRanks)));
   if (system.backend != harness::kOwnBackend) {
     TUTTI_RETURN_IF_ERROR(of_flag("--backend", path_of_backend(system.backend, true)).status());
-    TUTTI_ASSIGN_OR_RETURN(const Starter starter, of_flag("--backend", starter_of(system.backend)));
-    if (starter.command || !starter.on_gpus.empty()) {
-      return error(Code::invalid_argument,
-                   "--backend: '{}' needs a launch of its own for each group, which accept does not make: did you mean "
-                   "'{}'?",
-                   shown(system.backend), harness::kOwnBackend);
+    TUTTI_ASSIGN_OR_RETURN(Starter starter, of_flag("--backend", starter_of(system.backend)));
+    if (starter.command && starter.command->across.empty()) {
+      return error(Code::unavailable, "--backend: the start command of '{}' starts no ranks on several hosts",
+                   shown(system.backend));
     }
+    if (starter.command && request.places.reach.joined != nullptr) {
+      return error(Code::invalid_argument,
+                   "--backend: '{}' starts the ranks of each group by its mpirun, and these processes are {}'s: start "
+                   "`tutti accept --hosts LIST` once, by itself",
+                   shown(system.backend), request.places.reach.joined->starter);
+    }
+    system.starter = std::move(starter);
   }
   TUTTI_ASSIGN_OR_RETURN(const Transport* const transport,
                          of_flag("--transport", harness::transport_for(system.transport, harness::RanksAs::processes,
@@ -198,6 +208,7 @@ Result<OwnedCrew> crew_of(const AcceptRequest& request) {
       return error(Code::invalid_argument, "--pretend: with --hosts the cluster is a real one; leave one of them out");
     }
     TUTTI_ASSIGN_OR_RETURN(PlayedSystem system, system_of(request));
+    owned.left_out = stages_without(system);
     TUTTI_ASSIGN_OR_RETURN(auto on_hosts, HostsCrew::start(request.places, std::move(system)));
     owned.on_hosts = on_hosts.get();
     owned.crew = std::move(on_hosts);
@@ -511,6 +522,7 @@ int run_accept(const AcceptRequest& request) {
                                         : request.json == harness::kStdoutPath ? harness::Console::Place::to_stderr
                                                                                : harness::Console::Place::to_stdout;
   harness::Console console(place);
+  plan.value().left_out = owned.value().left_out;
   plan.value().rails = static_cast<int>(crew.rails().size());
   if (const Status fits = check_baseline(plan.value(), crew.rails()); !fits.is_ok()) return complain(fits);
   console.print(forecast_text(crew.nodes(), plan.value()));
@@ -601,7 +613,8 @@ void add_accept(CLI::App& program, Action& action) {
       "1M");
   add("--ranks-per-node", request->ranks_per_node, "N",
       "ranks on each node in groups and soaks, and alone if they are 2 or more; pairs and rings have one");
-  add("--backend", request->backend, "NAME", "what plays: tutti, or a reference whose ranks tutti starts, as Gloo");
+  add("--backend", request->backend, "NAME",
+      "what plays: tutti, or a reference; an MPI or NCCL plays groups, soak and job, and tutti the other stages");
   add("--transport", request->transport, "NAME", "of tutti between the hosts, see `tutti list`");
   add("--soak", request->soak, "TIME", "how long all nodes play drawn mixes of verified operations", "60s");
   add("--baseline", request->baseline, "FILE", "the --json of an accepted run: finds a fleet that is slow as a whole");

@@ -210,7 +210,11 @@ Result<harness::SessionSpec> spec_of(const Settings& settings, const PlayedSyste
   spec.ranks = 0;
   for (const NamedHost& host : hosts) spec.ranks += host.slots;
   spec.conditions.topology.hosts = std::move(hosts);
-  if (system.backend != harness::kOwnBackend) spec.references = {system.backend};
+  if (system.backend != harness::kOwnBackend) {
+    spec.references = {system.backend};
+    spec.on_gpus = system.starter.on_gpus;
+    spec.starter = system.starter.name;
+  }
   if (has(accept::Measure::soak)) {
     spec.task = harness::SoakTask{.operations = static_cast<std::int64_t>(tests.front().bytes)};
     spec.heap_bytes = harness::kSoakHeapBytes;
@@ -253,6 +257,38 @@ harness::CrewGroup crew_group_of(const harness::PlacedJob& job, const std::vecto
 }
 
 }  // namespace
+
+bool has_own_launch(const PlayedSystem& system) {
+  return system.starter.command.has_value() || !system.starter.on_gpus.empty();
+}
+
+std::map<std::string, std::string> stages_without(const PlayedSystem& system) {
+  if (system.starter.on_gpus.empty()) return {};
+  const std::string why =
+      fmt::format("{} has its buffers in the memory of GPUs, and this stage has none there", system.backend);
+  return {{"soak", why}, {"job", why}};
+}
+
+std::string HostsCrew::library() const { return system_.backend == harness::kOwnBackend ? "" : system_.backend; }
+
+bool HostsCrew::plays_library(accept::Measure measure) const {
+  if (library().empty()) return false;
+  switch (measure) {
+    case accept::Measure::all_reduce:
+    case accept::Measure::all_to_all:
+      return true;
+    case accept::Measure::soak:
+    case accept::Measure::training:
+      return system_.starter.on_gpus.empty();
+    default:
+      return !has_own_launch(system_);
+  }
+}
+
+PlayedSystem HostsCrew::system_for(const accept::Test& test) const {
+  if (!test.is_bare && plays_library(test.measure)) return system_;
+  return {.transport = system_.transport, .ranks_per_node = system_.ranks_per_node};
+}
 
 Result<std::unique_ptr<HostsCrew>> HostsCrew::start(const Settings& places, PlayedSystem system) {
   std::unique_ptr<HostsCrew> crew(new HostsCrew(places, std::move(system)));
@@ -304,7 +340,7 @@ int HostsCrew::slots_for(accept::Measure measure) const {
 
 void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::vector<accept::Test>& tests,
                           bool is_back, std::vector<std::vector<accept::Outcome>>& outcomes) {
-  const std::string kind = kind_of(groups, tests);
+  const std::string kind = kind_of(groups, tests) + (tests.front().is_bare ? " bare" : "");
   const std::chrono::milliseconds most = deadline(kind);
   std::list<PlayingGroup> playing;
   std::vector<harness::CrewGroup> jobs;
@@ -326,7 +362,8 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
       hosts.push_back({.name = hosts_.at(static_cast<std::size_t>(node)).name, .slots = slots});
     }
     if (is_back) std::ranges::reverse(hosts);
-    auto spec = spec_of(places_, system_, std::move(hosts), own, most);
+    const PlayedSystem system = system_for(own.front());
+    auto spec = spec_of(places_, system, std::move(hosts), own, most);
     auto topology = spec.is_ok() ? topology_of(spec.value()) : Result<harness::Topology>(spec.status());
     if (!topology.is_ok()) {
       for (const std::size_t test : group.tests) {
@@ -342,7 +379,7 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
     if (is_back) std::ranges::reverse(nodes);
     // Whoever has started the hosts' processes has not started these ranks.
     const Reach reach{.agent = places_.reach.agent, .interface = places_.reach.interface};
-    jobs.push_back(crew_group_of(job_of(kept.spec, topology.value(), {}, reach), nodes));
+    jobs.push_back(crew_group_of(job_of(kept.spec, topology.value(), system.starter, reach), nodes));
     jobs.back().deadline = most;
     jobs.back().rail = own.front().rail;
     jobs.back().listener = &*kept.messages;

@@ -17,15 +17,23 @@
 #include "impl/types/host_list.h"
 #include "impl/types/status.h"
 #include "src/options.h"
+#include "src/references.h"
 
 namespace tutti::program {
 
 /// What plays on the hosts.
 struct PlayedSystem {
-  std::string backend = "tutti";  ///< or a reference whose ranks tutti starts
+  std::string backend = "tutti";  ///< or a reference
+  Starter starter = {};           ///< of the reference: a command, as of an MPI, starts the ranks of each group anew
   std::string transport;          ///< of tutti: any that joins hosts
   int ranks_per_node = 1;         ///< of groups and soaks; of a node alone two at least; of pairs and rings one
 };
+
+/// Whether ranks of its own are started for each group, so that it plays groups, soaks and trainings only; or its
+/// buffers are in the memory of GPUs, so that it plays groups only.
+[[nodiscard]] bool has_own_launch(const PlayedSystem& system);
+/// Stages that it does not play, and why.
+[[nodiscard]] std::map<std::string, std::string> stages_without(const PlayedSystem& system);
 
 class HostsCrew final : public harness::accept::Crew {
  public:
@@ -37,6 +45,9 @@ class HostsCrew final : public harness::accept::Crew {
   [[nodiscard]] std::string name_of(int node) const override { return hosts_.at(static_cast<std::size_t>(node)).name; }
   [[nodiscard]] int leaf_of(int /*node*/) const override { return 0; }
   [[nodiscard]] std::string absence_of(int node) const override;
+  [[nodiscard]] std::string library() const override;
+  [[nodiscard]] bool plays_library(harness::accept::Measure measure) const override;
+  [[nodiscard]] std::string bare_system() const override { return "tutti over " + system_.transport; }
   [[nodiscard]] std::vector<std::string> rails() const override { return places_.reach.rails; }
   [[nodiscard]] std::string absence_of_rail(int node, int rail) const override;
   [[nodiscard]] std::vector<std::vector<harness::accept::Outcome>> play(
@@ -48,6 +59,8 @@ class HostsCrew final : public harness::accept::Crew {
  private:
   HostsCrew(const Settings& places, PlayedSystem system)
       : places_(places), system_(std::move(system)), hosts_(places.conditions.topology.hosts) {}
+  /// What plays this test.
+  [[nodiscard]] PlayedSystem system_for(const harness::accept::Test& test) const;
   /// In which a job has to end that is of this kind.
   [[nodiscard]] std::chrono::milliseconds deadline(const std::string& kind) const;
   /// Ranks of each host.

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "harness/accept/alone.h"
+#include "harness/accept/configuration.h"
 #include "harness/accept/groups.h"
 #include "harness/accept/rails.h"
 #include "harness/accept/rings.h"
@@ -45,6 +46,8 @@ class Acceptance {
     }
     for (const std::string& name : crew.rails()) report_.rails.push_back({.name = name});
     for (RailReport& rail : report_.rails) rail.findings.nodes.resize(report_.names.size());
+    report_.library = crew.library();
+    report_.bare_system = crew.bare_system();
     report_.limits = plan.pairs.limits;
     report_.findings.nodes.resize(report_.names.size());
   }
@@ -194,15 +197,84 @@ class Acceptance {
     }
   }
 
+  /// Whether the library plays the stage: its measures are alike in this.
+  [[nodiscard]] bool is_of_library(std::string_view stage) const {
+    if (crew_.library().empty()) return false;
+    const Measure measure = stage == "alone"                        ? Measure::alone
+                            : stage == "pairs"                      ? Measure::bandwidth
+                            : stage == "shifts" || stage == "rings" ? Measure::ring
+                            : stage == "soak"                       ? Measure::soak
+                            : stage == "job"                        ? Measure::training
+                                                                    : Measure::all_reduce;
+    return crew_.plays_library(measure);
+  }
+
+  /// What the library failed in is played by the bare transport too.
+  void compare_library(std::string_view stage) {
+    if (!is_of_library(stage) || observer_.is_stopped()) return;
+    report_.library_stages.emplace_back(stage);
+    if (stage == "alone") return;
+    const std::vector<int> good = nodes(Passed::all_but_failed);
+    Configuration configuration(crew_, pairs_, good, observer_);
+    for (Finding& one : report_.findings.parts) {
+      if (!one.stage.empty() || one.judgement.verdict != Verdict::fail) continue;
+      if (const auto found = configuration.of(one)) acquit(std::exchange(one, *found));
+    }
+    merge_alike();
+    if (stage != "groups") return;
+    report_.ratio = configuration.ratio();
+    if (report_.ratio && report_.ratio->judgement.verdict == Verdict::fail) {
+      report_.findings.parts.push_back(configuration.finding_of(*report_.ratio));
+    }
+    std::ranges::stable_sort(report_.findings.parts, {}, gravity_of);
+  }
+
+  /// Two groups that failed for the same reason are told once.
+  void merge_alike() {
+    std::vector<Finding> kept;
+    for (Finding& one : report_.findings.parts) {
+      const bool is_there = std::ranges::any_of(kept, [&](const Finding& other) {
+        std::vector<int> mine = one.members, its = other.members;
+        std::ranges::sort(mine);
+        std::ranges::sort(its);
+        return one.what == Class::configuration && other.what == one.what && mine == its && one.rail == other.rail;
+      });
+      if (!is_there) kept.push_back(std::move(one));
+    }
+    report_.findings.parts = std::move(kept);
+  }
+
+  /// The nodes of a finding that is not of their hardware have no other verdict by it.
+  void acquit(const Finding& finding) {
+    const auto passes = [&](Findings& findings, int node, int rail) {
+      const bool is_known = std::ranges::any_of(report_.findings.parts, [&](const Finding& one) {
+        return is_about(one, node) && (rail == kNoRail || is_on_rail(one, rail));
+      });
+      if (!is_known && findings.nodes[at(node)].verdict == Verdict::fail) {
+        findings.nodes[at(node)].verdict = Verdict::pass;
+      }
+    };
+    if (!is_of_node(finding)) return;
+    passes(report_.findings, finding.first, kNoRail);
+    for (int rail = 0; rail < std::ssize(report_.rails); ++rail) {
+      passes(report_.rails[at(rail)].findings, finding.first, rail);
+    }
+  }
+
   /// Plays a stage if it is asked for, and if enough nodes passed what it needs.
   template <class Play>
   void play(std::string_view stage, const std::vector<int>& nodes, std::size_t least, Play play) {
     if (!has(plan_, stage)) {
       stage_of(stage).left_out = "it is not asked for";
+    } else if (const auto why = plan_.left_out.find(std::string(stage)); why != plan_.left_out.end()) {
+      stage_of(stage).left_out = why->second;
     } else if (nodes.size() < least) {
       stage_of(stage).left_out = least == 1 ? "it needs a node" : fmt::format("it needs {} nodes that passed", least);
     } else if (!observer_.is_stopped()) {
-      timed(stage, [&] { play(nodes); });
+      timed(stage, [&] {
+        play(nodes);
+        compare_library(stage);
+      });
     }
   }
 

@@ -11,6 +11,7 @@
 //   job        a network learns on all nodes, with verified sums of gradients
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,8 +30,9 @@ struct AcceptPlan {
   PairsPlan pairs = {};
   std::size_t alone_bytes = std::size_t{8} << 20;  ///< of an all_reduce within a node
   double soak_seconds = 60;
-  int rails = 0;                               ///< over which pairs and shifts play; 0: the crew names none
-  std::vector<std::string> not_blocking = {};  ///< stages whose failures leave no node out of later ones
+  int rails = 0;                                     ///< over which pairs and shifts play; 0: the crew names none
+  std::map<std::string, std::string> left_out = {};  ///< stages that what plays cannot play, and why
+  std::vector<std::string> not_blocking = {};        ///< stages whose failures leave no node out of later ones
 };
 
 /// Rounds of a first pass over all pairs: what a forecast counts. `repeats` is an upper bound for healthy clusters.

@@ -129,6 +129,8 @@ Result<Fault> fault_of(const toml::node& node, const PretendedCluster& cluster) 
     } else if (key.str() == "share" && has_share(fault.trouble)) {
       TUTTI_RETURN_IF_ERROR(set_share(value, "share", kShares, fault.share));
       has_its_share = true;
+    } else if (key.str() == "of_library" && !cluster.library.empty()) {
+      TUTTI_ASSIGN_OR_RETURN(fault.is_of_library, flag_of(value, "of_library"));
     } else if (key.str() == "rail" && !cluster.rails.empty()) {
       TUTTI_ASSIGN_OR_RETURN(const std::string rail, text_of(value, "rail"));
       const auto found = std::ranges::find(cluster.rails, rail);
@@ -140,6 +142,7 @@ Result<Fault> fault_of(const toml::node& node, const PretendedCluster& cluster) 
       if (!place_key.empty()) keys.emplace_back(place_key);
       if (has_share(fault.trouble)) keys.emplace_back("share");
       if (!cluster.rails.empty()) keys.emplace_back("rail");
+      if (!cluster.library.empty()) keys.emplace_back("of_library");
       return at_line(value, "{}", unknown_name("key", key.str(), keys).message());
     }
   }
@@ -193,10 +196,13 @@ Status set_key(std::string_view key, const toml::node& node, PretendedCluster& c
     return set_share(node, key, kShares, cluster.generation);
   } else if (key == "older_by") {
     return set_share(node, key, kShares, cluster.generation_cost);
+  } else if (key == "library") {
+    TUTTI_ASSIGN_OR_RETURN(cluster.library, text_of(node, key));
   } else if (key == "rails") {
     return set_rails(node, cluster.rails);
   } else if (key != "fault") {
-    const std::vector<std::string> keys{"nodes", "leaf", "seed", "noise", "older", "older_by", "rails", "fault"};
+    const std::vector<std::string> keys{"nodes",    "leaf",  "seed",    "noise", "older",
+                                        "older_by", "rails", "library", "fault"};
     return at_line(node, "{}", unknown_name("key", key, keys).message());
   }
   return {};

@@ -8,12 +8,14 @@
 //   older = "25%"              # of the nodes, the last ones, are of an older generation,
 //   older_by = "20%"           # and so much slower
 //   rails = ["ib0", "ib1"]     # interfaces that each node has; without it there is one
+//   library = "gloo"           # plays in place of tutti; without it tutti plays
 //
 //   [[fault]]
 //   what = "nic-out"           # see Trouble; "uplink" and "uplink-dir" have a leaf, "link", "hung", ... have two nodes
 //   node = "node17"            # or nodes = ["node22", "node40"], or leaf = "C", or leaves = ["A", "B"]
 //   share = "31%"              # of the speed
 //   rail = "ib1"               # on which alone it is; without it on all
+//   of_library = true          # what tutti's own transport plays does not have it
 #pragma once
 
 #include <string_view>

@@ -41,6 +41,7 @@ struct Test {
   std::size_t bytes = 0;  ///< of a message; of an all_reduce the whole; of a soak the number of operations, of a
                           ///< training images per rank
   int rail = kNoRail;     ///< of the crew's rails, over which messages go
+  bool is_bare = false;   ///< by tutti's own transport, where a library plays otherwise
   friend bool operator==(const Test&, const Test&) = default;
 };
 
@@ -76,6 +77,12 @@ class Crew {
   [[nodiscard]] virtual std::vector<std::string> rails() const { return {}; }
   /// Why the node does not have that rail. Empty: it has. A node without it plays in no test of the rail.
   [[nodiscard]] virtual std::string absence_of_rail(int /*node*/, int /*rail*/) const { return {}; }
+  /// The library that plays in place of tutti. Empty: tutti plays.
+  [[nodiscard]] virtual std::string library() const { return {}; }
+  /// What the library does not play is played by tutti.
+  [[nodiscard]] virtual bool plays_library(Measure /*measure*/) const { return !library().empty(); }
+  /// What plays a bare test: "tutti over tcp".
+  [[nodiscard]] virtual std::string bare_system() const { return "tutti"; }
   /// Plays all groups at once, each through all tests in their order, and returns their outcomes: [group][test]. The
   /// groups are disjoint (asserted). It returns by the deadline of a group whatever happens. A group that fails ends no
   /// other; its tests that were not begun have the outcome of the one that failed.

@@ -78,6 +78,13 @@ Document json_of(const AcceptReport& report, const Finding& finding) {
   one["of_fleet"] = has_speed ? ratio_or_null(finding.judgement.middle) : Document(nullptr);
   one["low"] = ratio_or_null(finding.judgement.low);
   one["high"] = ratio_or_null(finding.judgement.high);
+  if (finding.what == Class::configuration) {
+    one["bare"] = {
+        {"of_fleet", has_speed && finding.bare.verdict != Verdict::untested ? ratio_or_null(finding.bare.middle)
+                                                                            : Document(nullptr)},
+        {"low", ratio_or_null(finding.bare.low)},
+        {"high", ratio_or_null(finding.bare.high)}};
+  }
   one["tests"] = finding.tests;
   one["visits"] = finding.visits;
   if (!report.rails.empty())
@@ -169,6 +176,8 @@ Document json_of_rail(const AcceptReport& report, std::size_t rail) {
     one["of_level"] = std::move(cells);
   return one;
 }
+
+bool is_of_library(const Finding& finding) { return finding.what == Class::configuration; }
 
 struct JunitCounts {
   int tests = 0, failures = 0, errors = 0, skipped = 0;
@@ -267,12 +276,14 @@ std::string accept_junit(const AcceptReport& report) {
     std::string name = is_of_link(finding)
                            ? fmt::format("{}, {}", report.names.at(static_cast<std::size_t>(finding.first)),
                                          report.names.at(static_cast<std::size_t>(finding.second)))
-                       : is_of_leaf(finding) ? leaf_name(finding.first)
-                                             : "fleet";
+                       : is_of_leaf(finding)    ? leaf_name(finding.first)
+                       : is_of_library(finding) ? report.library
+                                                : "fleet";
     if (finding.rail != kNoRail) name += ", " + rail_of(report, finding);
-    cases += junit_case(is_of_link(finding)   ? "link"
-                        : is_of_leaf(finding) ? "uplink"
-                                              : "fleet",
+    cases += junit_case(is_of_link(finding)      ? "link"
+                        : is_of_leaf(finding)    ? "uplink"
+                        : is_of_library(finding) ? "configuration"
+                                                 : "fleet",
                         name, finding.judgement.verdict, sentence, counts);
   }
   return fmt::format(
@@ -384,6 +395,17 @@ std::string accept_json(const AcceptReport& report) {
     sizes.push_back(std::move(one));
   }
   document["groups"] = std::move(sizes);
+  if (!report.library.empty()) {
+    document["library"] = {{"name", report.library}, {"stages", report.library_stages}, {"bare", report.bare_system}};
+    if (report.ratio) {
+      // A ratio less 1, as elsewhere.
+      document["library"]["of_bare"] = {{"ratio", std::expm1(report.ratio->judgement.middle)},
+                                        {"low", ratio_or_null(report.ratio->judgement.low)},
+                                        {"high", ratio_or_null(report.ratio->judgement.high)},
+                                        {"bytes", report.ratio->bytes},
+                                        {"nodes", report.ratio->nodes.size()}};
+    }
+  }
   document["soaked_operations"] = report.soaked_operations;
   document["training_steps_per_second"] =
       report.steps_per_second > 0 ? Document(report.steps_per_second) : Document(nullptr);

@@ -68,6 +68,8 @@ std::string_view to_string(Class what) {
       return "fleet";
     case Class::either:
       return "either";
+    case Class::configuration:
+      return "configuration";
   }
   return "?";
 }

@@ -17,22 +17,23 @@ namespace tutti::harness::accept {
 /// What is wrong with a part.
 enum class Class {
   none,
-  wrong,       ///< first -> second: wrong data
-  dead,        ///< node first does not answer
-  hung,        ///< first and second hang with each other, and with no third node
-  node,        ///< node first sends, receives and computes slowly
-  nic,         ///< node first sends and receives slowly
-  nic_out,     ///< node first sends slowly
-  nic_in,      ///< node first receives slowly
-  link,        ///< first and second are slow with each other, and with no third node
-  link_dir,    ///< first -> second is slow; the way back is not
-  uplink,      ///< leaf first is slow to and from other leaves
-  uplink_dir,  ///< leaf first is slow to (`is_out`) or from other leaves
-  too_fast,    ///< first and second are faster than the fleet allows: another path
-  unsteady,    ///< node first is slow in spells
-  split,       ///< the nodes are of two speeds: which is right, a baseline has to say
-  fleet,       ///< all nodes are below (or above) the baseline
-  either,      ///< of two nodes: first, second or what is between them
+  wrong,          ///< first -> second: wrong data
+  dead,           ///< node first does not answer
+  hung,           ///< first and second hang with each other, and with no third node
+  node,           ///< node first sends, receives and computes slowly
+  nic,            ///< node first sends and receives slowly
+  nic_out,        ///< node first sends slowly
+  nic_in,         ///< node first receives slowly
+  link,           ///< first and second are slow with each other, and with no third node
+  link_dir,       ///< first -> second is slow; the way back is not
+  uplink,         ///< leaf first is slow to and from other leaves
+  uplink_dir,     ///< leaf first is slow to (`is_out`) or from other leaves
+  too_fast,       ///< first and second are faster than the fleet allows: another path
+  unsteady,       ///< node first is slow in spells
+  split,          ///< the nodes are of two speeds: which is right, a baseline has to say
+  fleet,          ///< all nodes are below (or above) the baseline
+  either,         ///< of two nodes: first, second or what is between them
+  configuration,  ///< a library is slow, or fails, where the bare transport does not: of `members`
 };
 [[nodiscard]] std::string_view to_string(Class what);  ///< "nic-out", "link-dir", "too fast"
 
@@ -50,6 +51,7 @@ struct Finding {
   std::vector<int> members;  ///< of split: the nodes of the slower group
   std::string detail;        ///< of wrong and dead: what the crew said
   std::string stage = {};    ///< that found it
+  Judgement bare = {};       ///< of configuration: the bare transport's, beside that of the library
   int rail = kNoRail;        ///< on which alone it was found; kNoRail: on all, or on the only one
 };
 

@@ -73,18 +73,22 @@ std::string cell_name(const Test& test) {
 }
 
 /// `rail`: its name; empty: the test is of none.
-std::string key_of(const std::vector<std::string>& names, std::string_view cell, std::string_view rail) {
-  return fmt::format("{} {} {}", fmt::join(names, " "), cell, rail);
+std::string key_of(const std::vector<std::string>& names, std::string_view cell, std::string_view rail,
+                   std::string_view system) {
+  return fmt::format("{} {} {} {}", fmt::join(names, " "), cell, rail, system);
 }
 
 std::string rail_name(const Crew& crew, const Test& test) {
   return test.rail == kNoRail ? std::string() : crew.rails().at(static_cast<std::size_t>(test.rail));
 }
 
+/// Who plays it, where that is not the one that plays by default.
+std::string_view system_name(const Test& test) { return test.is_bare ? "bare" : ""; }
+
 std::string key_of(const Crew& crew, const Group& group, const Test& test) {
   std::vector<std::string> names;
   for (const int node : group) names.push_back(crew.name_of(node));
-  return key_of(names, cell_name(test), rail_name(crew, test));
+  return key_of(names, cell_name(test), rail_name(crew, test), system_name(test));
 }
 
 std::string line_of(const Document& line) { return text::json_text(line) + "\n"; }
@@ -158,7 +162,8 @@ Result<std::size_t> JournalCrew::resume(std::string_view journal, const JournalH
       int play = 0;
       TUTTI_RETURN_IF_ERROR(text::read_number(line, "play", play, 0));
       std::string key = key_of(line.at("group").get<std::vector<std::string>>(), line.at("cell").get<std::string>(),
-                               line.contains("rail") ? line.at("rail").get<std::string>() : std::string());
+                               line.contains("rail") ? line.at("rail").get<std::string>() : std::string(),
+                               line.contains("system") ? line.at("system").get<std::string>() : std::string());
       std::vector<Record>& records = recorded_[play];
       const bool begins_again = !records.empty() && records.front().key == key;  // it was cut off before
       if (begins_again) records.clear();
@@ -198,6 +203,7 @@ void JournalCrew::write(const Group& group, const Test& test, const Outcome& out
   line["group"] = std::move(names);
   line["cell"] = cell_name(test);
   if (test.rail != kNoRail) line["rail"] = rail_name(crew_, test);
+  if (test.is_bare) line["system"] = system_name(test);
   line["ending"] = ending_name(outcome.ending);
   if (outcome.ending == Ending::measured) {
     line["log_speed"] = outcome.log_speed;  // exact: a resumed run then computes the same

@@ -47,6 +47,9 @@ class JournalCrew final : public Crew {
   [[nodiscard]] int leaf_of(int node) const override { return crew_.leaf_of(node); }
   [[nodiscard]] std::string absence_of(int node) const override { return crew_.absence_of(node); }
   [[nodiscard]] std::vector<std::string> rails() const override { return crew_.rails(); }
+  [[nodiscard]] std::string library() const override { return crew_.library(); }
+  [[nodiscard]] bool plays_library(Measure measure) const override { return crew_.plays_library(measure); }
+  [[nodiscard]] std::string bare_system() const override { return crew_.bare_system(); }
   [[nodiscard]] std::string absence_of_rail(int node, int rail) const override {
     return crew_.absence_of_rail(node, rail);
   }

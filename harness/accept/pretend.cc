@@ -88,6 +88,7 @@ PretendedCrew::PretendedCrew(PretendedCluster cluster) : cluster_(std::move(clus
                "{} multiples of noise for {} nodes", cluster_.noise.multiples.size(), nodes);
   const std::size_t rails = std::max<std::size_t>(cluster_.rails.size(), 1);
   while (rails_.size() < rails) add_rail();
+  bare_rails_ = rails_;
   node_spells_.assign(at(nodes), false);
   fault_spells_.assign(cluster_.faults.size(), false);
   for (const Fault& fault : cluster_.faults) put_in(fault);
@@ -115,9 +116,12 @@ void PretendedCrew::put_in(const Fault& fault) {
   const bool is_part = at(fault.first) < most && (!hits_two(fault.trouble) || at(fault.second) < most);
   TUTTI_ASSERT(is_part, "a fault of {} and {}", fault.first, fault.second);
   TUTTI_ASSERT(fault.share >= 0 && fault.share < 1, "a share of {}", fault.share);
-  if (fault.trouble == Trouble::node) alone_[at(fault.first)] += std::log1p(-fault.share);
+  TUTTI_ASSERT(!fault.is_of_library || !cluster_.library.empty(), "a fault of no library");
+  if (fault.trouble == Trouble::node && !fault.is_of_library) alone_[at(fault.first)] += std::log1p(-fault.share);
   for (int rail = 0; rail < std::ssize(rails_); ++rail) {
-    if (fault.rail == kNoRail || fault.rail == rail) put_in(fault, rails_[at(rail)]);
+    if (fault.rail != kNoRail && fault.rail != rail) continue;
+    put_in(fault, rails_[at(rail)]);
+    if (!fault.is_of_library) put_in(fault, bare_rails_[at(rail)]);
   }
 }
 
@@ -320,6 +324,7 @@ Outcome PretendedCrew::collective_of(const Group& group, const Test& test) {
 Outcome PretendedCrew::outcome_of(const Group& group, const Test& test) {
   const bool is_single = test.measure == Measure::alone;
   TUTTI_ASSERT(is_single ? group.size() == 1 : group.size() >= 2, "a group of {}", group.size());
+  is_bare_ = test.is_bare;
   rail_ = is_single ? kNoRail : std::max(test.rail, 0);
   TUTTI_ASSERT(rail_ < std::ssize(rails_), "a test of rail {}", test.rail);
   Outcome outcome;

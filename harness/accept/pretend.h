@@ -3,6 +3,7 @@
 // what the link itself loses, what spells of slowness cost at the moment, and the noise of one measurement.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -42,8 +43,9 @@ struct Fault {
   Trouble trouble = Trouble::nic;
   int first = 0;
   int second = 0;
-  double share = 0;    ///< of the speed that is lost, 0 to below 1
-  int rail = kNoRail;  ///< on which alone it is; kNoRail: on all
+  double share = 0;            ///< of the speed that is lost, 0 to below 1
+  int rail = kNoRail;          ///< on which alone it is; kNoRail: on all
+  bool is_of_library = false;  ///< what is bare does not have it
 };
 
 /// Of one measurement and of healthy parts: fractions of a speed.
@@ -74,6 +76,7 @@ struct PretendedCluster {
   std::vector<Fault> faults;
   std::uint64_t seed = 1;
   std::vector<std::string> rails = {};  ///< names; empty: one without a name
+  std::string library = {};             ///< that plays in place of tutti; empty: none
 };
 
 class PretendedCrew final : public Crew {
@@ -86,6 +89,7 @@ class PretendedCrew final : public Crew {
   [[nodiscard]] std::string absence_of(int node) const override;
   [[nodiscard]] std::vector<std::string> rails() const override { return cluster_.rails; }
   [[nodiscard]] std::string absence_of_rail(int node, int rail) const override;
+  [[nodiscard]] std::string library() const override { return cluster_.library; }
   [[nodiscard]] std::vector<std::vector<Outcome>> play(const std::vector<Group>& groups,
                                                        const std::vector<Test>& tests) override;
   void pause() override;
@@ -103,9 +107,12 @@ class PretendedCrew final : public Crew {
   void add_rail();
   void put_in(const Fault& fault);
   void put_in(const Fault& fault, Rail& rail);
-  [[nodiscard]] Rail& rail() { return rails_[at(rail_)]; }
-  /// Whether the rail of the test that plays has the fault.
-  [[nodiscard]] bool is_here(const Fault& fault) const { return fault.rail == kNoRail || fault.rail == rail_; }
+  /// Of the test that plays.
+  [[nodiscard]] const Rail& rail() const { return (is_bare_ ? bare_rails_ : rails_)[at(std::max(rail_, 0))]; }
+  /// Whether the test that plays meets the fault.
+  [[nodiscard]] bool is_here(const Fault& fault) const {
+    return (fault.rail == kNoRail || fault.rail == rail_) && !(fault.is_of_library && is_bare_);
+  }
   /// Time goes on by a test.
   void step();
   /// Whether a spell that lasts `length` tests, and is on for `share` of the time, goes on or begins.
@@ -126,7 +133,9 @@ class PretendedCrew final : public Crew {
   PretendedCluster cluster_;
   SplitMix random_;
   std::vector<Rail> rails_;         ///< at least one
+  std::vector<Rail> bare_rails_;    ///< the same without what is of the library
   int rail_ = 0;                    ///< of the test that plays; of a node alone there is none
+  bool is_bare_ = false;            ///< the test that plays
   std::vector<double> alone_;       ///< by node, what it adds to the logarithm of a speed
   std::vector<bool> node_spells_;   ///< by node, at the moment
   std::vector<bool> fault_spells_;  ///< by fault

@@ -35,6 +35,9 @@ class OnRail final : public Crew {
   [[nodiscard]] std::vector<std::vector<Outcome>> play(const std::vector<Group>& groups,
                                                        const std::vector<Test>& tests) override;
   void pause() override { crew_.pause(); }
+  [[nodiscard]] std::string library() const override { return crew_.library(); }
+  [[nodiscard]] bool plays_library(Measure measure) const override { return crew_.plays_library(measure); }
+  [[nodiscard]] std::string bare_system() const override { return crew_.bare_system(); }
 
  private:
   Crew& crew_;

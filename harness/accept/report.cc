@@ -76,8 +76,10 @@ Conclusion conclusion_of(const AcceptReport& report) {
     } else if (finding.judgement.verdict == Verdict::error) {
       at_least(Conclusion::untested);
     } else if (finding.judgement.verdict == Verdict::fail) {
+      const bool is_library_broken = finding.what == Class::configuration && finding.judgement.middle == 0;
       const bool is_pair_dead = finding.what == Class::either && finding.judgement.middle == 0;
-      const bool is_broken = finding.what == Class::dead || finding.what == Class::hung || is_pair_dead;
+      const bool is_broken =
+          finding.what == Class::dead || finding.what == Class::hung || is_pair_dead || is_library_broken;
       at_least(is_broken ? Conclusion::broken : Conclusion::slow);
     }
   }

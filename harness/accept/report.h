@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "harness/accept/configuration.h"
 #include "harness/accept/findings.h"
 #include "harness/accept/groups.h"
 #include "harness/accept/rails.h"
@@ -45,10 +47,14 @@ struct AcceptReport {
   Findings findings;              ///< of all stages
   std::vector<RailReport> rails;  ///< what pairs have shown on each; empty: no rail was named
   std::vector<StageReport> stages;
-  std::vector<InventoryNote> inventory;  ///< the most severe first
-  std::vector<SizeFigures> sizes;        ///< of the stage groups
-  long long soaked_operations = 0;       ///< that were verified in the stage soak
-  double steps_per_second = 0;           ///< of the training in the stage job; 0: there was none
+  std::vector<InventoryNote> inventory;          ///< the most severe first
+  std::string library = {};                      ///< that played in place of tutti; empty: none
+  std::string bare_system = {};                  ///< "tutti over tcp"
+  std::vector<std::string> library_stages = {};  ///< that the library played
+  std::optional<LibraryRatio> ratio = {};        ///< of the library to the bare transport, if both played
+  std::vector<SizeFigures> sizes;                ///< of the stage groups
+  long long soaked_operations = 0;               ///< that were verified in the stage soak
+  double steps_per_second = 0;                   ///< of the training in the stage job; 0: there was none
   InitTimes init = {};
   std::string command;  ///< that repeats it
   std::string build;

@@ -245,10 +245,37 @@ std::string with_commas(long long number) {
 
 namespace {
 
+/// "-31.0 % (-33.1 to -29.0)".
+std::string signed_share(const Judgement& judgement) {
+  const std::string middle = signed_percent(judgement.middle) + " %";
+  if (!judgement.low || !judgement.high) return middle;
+  return fmt::format("{} ({} to {})", middle, signed_percent(*judgement.low), signed_percent(*judgement.high));
+}
+
+std::string configuration_sentence(const AcceptReport& report, const Finding& finding) {
+  const std::string who = names_of(report, finding.members);
+  const std::string& library = report.library;
+  const std::string& bare = report.bare_system;
+  const char* const are = finding.members.size() == 1 ? "is" : "are";
+  if (finding.judgement.middle == 0) {
+    return fmt::format("{} {} not well with {} ({}), and {} with {}: the configuration of {}, not the hardware", who,
+                       are, library, finding.detail, are, bare, library);
+  }
+  if (finding.bare.verdict == Verdict::untested) {  // all of them, against the bare transport
+    return fmt::format("on {} {} is slower than {} by {}: the configuration of {}, not the hardware",
+                       text::counted(finding.members.size(), "node"), library, bare, share_text(finding.judgement),
+                       library);
+  }
+  return fmt::format(
+      "{} {} slow with {} only: {} against other nodes, and {} with {}: the configuration of {}, not the hardware", who,
+      are, library, signed_share(finding.judgement), signed_share(finding.bare), bare, library);
+}
+
 std::string sentence_without_rail(const AcceptReport& report, const Finding& finding) {
   if (finding.judgement.verdict == Verdict::error) {
     return fmt::format("{} is not tested: {}", name_of(report, finding.first), finding.detail);
   }
+  if (finding.what == Class::configuration) return configuration_sentence(report, finding);
   const bool is_of_many = !finding.members.empty() && (finding.what == Class::wrong || finding.what == Class::hung);
   if (is_of_many) {
     return fmt::format("{} {} when they played together: {}", names_of(report, finding.members),

@@ -98,6 +98,7 @@ std::string node_lines(const AcceptReport& report) {
 }
 
 std::string part_without_rail(const AcceptReport& report, const Finding& finding) {
+  if (finding.what == Class::configuration) return report.library;
   if (finding.first < 0) return "fleet";
   if (is_of_leaf(finding)) return "uplink of " + leaf_name(finding.first);
   const std::string& first = report.names.at(static_cast<std::size_t>(finding.first));
@@ -249,6 +250,24 @@ std::string fleet_line(const AcceptReport& report, const Findings& findings, std
                         report.valid_hours));
 }
 
+/// What played, if a library did.
+std::string library_line(const AcceptReport& report) {
+  if (report.library.empty()) return {};
+  std::string text = fmt::format("# {}: played by {}; all else by {}\n", fmt::join(report.library_stages, ", "),
+                                 report.library, report.bare_system);
+  if (report.library_stages.empty()) text = fmt::format("# {} played no stage\n", report.library);
+  if (!report.ratio) return text;
+  const Judgement& judgement = report.ratio->judgement;
+  const auto percent = [](double log_ratio) { return 100 * std::exp(log_ratio); };
+  const std::string interval =
+      judgement.low && judgement.high
+          ? fmt::format(" ({:.0f} to {:.0f})", percent(*judgement.low), percent(*judgement.high))
+          : std::string();
+  return text + fmt::format("# {} reaches {:.0f} %{} of {}: all_reduce {} on {} nodes, in turns\n", report.library,
+                            percent(judgement.middle), interval, report.bare_system,
+                            format_bytes(static_cast<std::int64_t>(report.ratio->bytes)), report.ratio->nodes.size());
+}
+
 std::string init_line(const AcceptReport& report) {
   const InitTimes& init = report.init;
   if (init.groups == 0) return {};
@@ -287,7 +306,7 @@ std::string accept_table(const AcceptReport& report) {
   text += size_lines(report);
   if (report.rails.empty()) text += fleet_line(report, report.findings, "fleet");
   for (const RailReport& rail : report.rails) text += fleet_line(report, rail.findings, "rail " + rail.name);
-  return text + init_line(report);
+  return text + library_line(report) + init_line(report);
 }
 
 }  // namespace tutti::harness::accept

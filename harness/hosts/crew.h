@@ -26,7 +26,8 @@ struct CrewMember {
 };
 
 struct CrewGroup {
-  /// Ranks, payload, arguments and timeout are of the group. It has no start command.
+  /// Ranks, payload, arguments and timeout are of the group. A start command starts the ranks of
+  /// this group alone.
   Job job;
   std::vector<CrewMember> members;
   int rail = -1;  ///< see JobAcross

@@ -102,7 +102,7 @@ def judged(machines, kind, first, second, result, document):
     guilty = {"none": [], "hung": [first, second], "rail-hung": [first, second]}.get(kind, [first])
     names = {machines.all[node].name for node in guilty}
     if not named <= names:
-        return f"it blames {sorted(named - names)}"
+        return f"it blames {sorted(named - names)}: " + "; ".join(finding["sentence"] for finding in document["findings"])
     if kind in RAIL_KINDS:
         return judged_rail(kind, names, result, document)
     if result.returncode in CODES[kind] and (kind in ("none", "agent") or named == names):

@@ -78,10 +78,11 @@ TEST_F(Journals, KeepRailsApart) {
   journal.begin(kHead);
   static_cast<void>(journal.play({{0, 1}}, {{.measure = Measure::bandwidth, .bytes = 8, .rail = 1}}));
   EXPECT_THAT(text_, HasSubstr(R"("cell":"bandwidth/8B","rail":"ib1",)"));
+  const std::string written = text_;
   for (const int rail : {0, 1, kNoRail}) {
     PretendedCrew rest = two_rails();
     JournalCrew resumed(rest, write_);
-    ASSERT_TRUE(resumed.resume(text_, kHead).is_ok());
+    ASSERT_TRUE(resumed.resume(written, kHead).is_ok());
     static_cast<void>(resumed.play({{0, 1}}, {{.measure = Measure::bandwidth, .bytes = 8, .rail = rail}}));
     EXPECT_EQ(resumed.taken_over(), rail == 1 ? 1U : 0U);
   }
