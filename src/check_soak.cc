@@ -195,9 +195,9 @@ Result<std::vector<SessionSpec>> soaks_of(Settings& settings) {
   }
   std::vector<SessionSpec> soaks;
   for (const std::string& backend : sweep.backends) {
-    if (harness::backend_of(backend) != backend) {
+    if (harness::instance_of(backend) != backend) {
       return error(Code::invalid_argument, "--backends: a soak compares nothing: name '{}' once",
-                   harness::backend_of(backend));
+                   harness::instance_of(backend));
     }
     const bool is_own = backend == harness::kOwnBackend;
     if (!is_own && !as_processes) {

@@ -107,6 +107,17 @@ Status set_other(const GateRequest& request, GatePlan& plan) {
     return {};
   }
   std::vector<std::string> backends = known_backends();
+  if (request.against.find('{') != std::string::npos) {
+    TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> named,
+                           at_option("--against", parse_backends(request.against, backends)));
+    TUTTI_RETURN_IF_ERROR(at_option("--against", settle_backends(named, true)));
+    if (named.size() > 1) {
+      return error(Code::invalid_argument, "--against: '{}' names several: did you mean '{}'?", request.against,
+                   named.front());
+    }
+    plan.backend = plan.contest.names.other = named.front();
+    return {};
+  }
   std::erase(backends, std::string(harness::kOwnBackend));
   if (std::ranges::find(backends, request.against) == backends.end()) {
     if (std::ranges::find(all_references(), request.against) != all_references().end())

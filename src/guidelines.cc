@@ -77,10 +77,10 @@ Result<std::vector<BackendPlan>> plans_of(Settings& settings) {
   harness::Sweep& sweep = settings.sweep;
   TUTTI_RETURN_IF_ERROR(choose_collectives(sweep));
   for (const std::string& system : sweep.backends) {
-    if (harness::backend_of(system) == system) continue;
+    if (harness::instance_of(system) == system) continue;
     return error(Code::invalid_argument,
                  "--backends: '{}' is compared with its compositions already: did you mean '{}'?", system,
-                 harness::backend_of(system));
+                 harness::instance_of(system));
   }
   TUTTI_RETURN_IF_ERROR(settle_backends(sweep.backends, sweep.ranks_as->is_process, !settings.is_quiet));
   std::ranges::sort(sweep.ranks);

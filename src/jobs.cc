@@ -304,11 +304,18 @@ Result<std::vector<Starter>> starters_of(std::span<const std::vector<Case>> cell
   std::vector<std::string> references;
   for (const std::vector<Case>& cell : cells) {
     for (const Case& one : cell) {
-      if (!is_own(one)) harness::append_new(references, std::string(harness::backend_of(one.backend)));
+      if (!is_own(one)) harness::append_new(references, std::string(harness::instance_of(one.backend)));
     }
   }
   std::vector<Starter> starters;
   if (reach.joined != nullptr) {
+    const auto has_settings = [](const std::string& name) { return harness::backend_of(name) != name; };
+    if (const auto set = std::ranges::find_if(references, has_settings); set != references.end()) {
+      return error(Code::invalid_argument,
+                   "backend '{}': {} has started the ranks, and their settings are those of its environment: did you "
+                   "mean '{}'?",
+                   *set, reach.joined->starter, harness::backend_of(*set));
+    }
     Starter joined{.name = reach.joined->starter, .references = references};
     return std::vector{std::move(joined)};
   }
@@ -318,7 +325,9 @@ Result<std::vector<Starter>> starters_of(std::span<const std::vector<Case>> cell
       TUTTI_ASSIGN_OR_RETURN(starter, starter_of(reference));
     }
     auto same = std::ranges::find(starters, starter.name, &Starter::name);
-    if (same == starters.end()) same = starters.insert(same, Starter{.name = starter.name, .command = starter.command});
+    if (same == starters.end())
+      same = starters.insert(
+          same, Starter{.name = starter.name, .command = starter.command, .environment = starter.environment});
     std::ranges::move(starter.on_gpus, std::back_inserter(same->on_gpus));
     same->references.push_back(std::move(reference));
   }
@@ -350,6 +359,7 @@ harness::PlacedJob job_of(const SessionSpec& spec, const harness::Topology& topo
   job.ranks = spec.ranks;
   job.ranks_as = spec.ranks_as;
   job.start = starter.command;
+  job.environment = starter.environment;
   job.arguments = {"rank"};
   job.payload = to_json(spec);
   if (topology.host_names.empty()) {
@@ -385,7 +395,7 @@ SessionSpec spec_of(const Start& start, const harness::Topology& topology, const
   spec.references = start.starter.references;
   spec.on_gpus = start.starter.on_gpus;
   std::erase_if(spec.twins, [&](const std::string& twin) {
-    const std::string_view backend = harness::backend_of(twin);
+    const std::string_view backend = harness::instance_of(twin);
     const bool is_here = std::ranges::find(spec.references, backend) != spec.references.end();
     return backend != harness::kOwnBackend && !is_here;
   });

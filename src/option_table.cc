@@ -90,7 +90,8 @@ const std::array kSweepOptions{
     Option{
         "--backends", "LIST", "all",
         "systems under test: tutti and the references found, in the folders that TUTTI_BACKENDS names (colons between) "
-        "and beside the program; tutti,tutti holds it against itself",
+        "and beside the program; tutti,tutti holds it against itself; 'NAME{coll=^han;btl=self,vader}' is NAME with "
+        "settings of its library, a system beside the one without",
         set_backends},
     Option{"--algorithms", "LIST", "auto", "own algorithms by name, auto (the table's choice), or all",
            TUTTI_SETS(parse_algorithms, sweep.algorithms)},

@@ -16,9 +16,9 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/backends/loader.h"
-#include "harness/process/command_run.h"
 #include "harness/launch/launch.h"
 #include "harness/launch/rank_link.h"
+#include "harness/process/command_run.h"
 #include "harness/process/interrupts.h"
 #include "harness/process/spawn.h"
 #include "harness/process/start_command.h"
@@ -80,6 +80,7 @@ struct Answer {
   Result<Starter> starter = Starter();
   bool is_for_other_machines = false;
   std::string library = {};
+  SettingForm settings = {};
 };
 
 /// What a child printed of its library.
@@ -111,6 +112,12 @@ Result<Starter> tried_starter(const std::string& name, const nlohmann::json& sai
   return starter;
 }
 
+/// Empty where there is none, or something else.
+std::string text_in(const nlohmann::json& all, const char* key) {
+  const auto found = all.find(key);
+  return found != all.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 Answer ask(const std::string& name, const harness::Interrupts& interrupts) {
   const std::string self = harness::resolve_program(kSelf);
   const auto said = said_by({self, "probe", name}, fmt::format("backend {}", name), interrupts);
@@ -121,7 +128,10 @@ Answer ask(const std::string& name, const harness::Interrupts& interrupts) {
   }
   return {.starter = tried_starter(name, all, self),
           .is_for_other_machines = all.contains("without"),
-          .library = fmt::format("{} {}", all.value("library", name), all.value("version", ""))};
+          .library = fmt::format("{} {}", all.value("library", name), all.value("version", "")),
+          .settings = {.prefix = text_in(all, "settings"),
+                       .flag = text_in(all, "settings_flag"),
+                       .lookup = text_in(all, "settings_names")}};
 }
 
 void end_if_interrupted(const harness::Interrupts& interrupts) {
@@ -160,7 +170,8 @@ Result<nlohmann::json> said_of(const harness::LoadedBackend& library) {
   nlohmann::json said = nlohmann::json::object();
   TUTTI_ASSIGN_OR_RETURN(const std::string text, library.describe());
   const nlohmann::json description = nlohmann::json::parse(text, nullptr, false);
-  for (const char* const key : {"missing", "without", "library", "version"}) {
+  for (const char* const key :
+       {"missing", "without", "library", "version", "settings", "settings_flag", "settings_names"}) {
     if (description.is_object() && description.contains(key)) said[key] = description[key];
   }
   TUTTI_ASSIGN_OR_RETURN(const std::string command, library.start_command());
@@ -202,6 +213,8 @@ int probe(const std::string& name, bool is_trial) {
 Result<Starter> try_to_start(const std::string& name) { return answer_of(name).starter; }
 
 bool is_for_other_machines(const std::string& name) { return answer_of(name).is_for_other_machines; }
+
+SettingForm setting_form_of(const std::string& name) { return answer_of(name).settings; }
 
 std::string library_of(const std::string& name) { return answer_of(name).library; }
 

@@ -24,6 +24,14 @@ namespace tutti::program {
 /// Whether the library says that nothing of this machine hints at the device that it is for: only who names it need be
 /// told then. Asks as try_to_start does.
 [[nodiscard]] bool is_for_other_machines(const std::string& name);
+/// How a setting of a library is handed to it: as a variable `prefix` NAME of the environment.
+struct SettingForm {
+  std::string prefix;  ///< empty: it has no settings
+  std::string flag;    ///< by which words of the start command set it too: `flag` NAME VALUE; empty: none
+  std::string lookup;  ///< names by which ranks look settings up: short, or whole with the prefix; empty: they do not
+};
+/// Asks as try_to_start does; without a prefix where that fails.
+[[nodiscard]] SettingForm setting_form_of(const std::string& name);
 /// Its library and version, as it says them: "Open MPI 4.1.4". Asks as try_to_start does; empty where that fails.
 [[nodiscard]] std::string library_of(const std::string& name);
 

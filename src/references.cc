@@ -8,6 +8,7 @@
 #include "harness/backends/loader.h"
 #include "harness/cases/case.h"
 #include "harness/cases/lists.h"
+#include "harness/cases/settings.h"
 #include "harness/cases/sweep.h"
 #include "harness/text/streams.h"
 #include "src/probe.h"
@@ -26,10 +27,40 @@ bool needs_gpu(std::string_view name) {
   return std::ranges::any_of(kTuttiBackendRows, [&](const auto& row) { return row.name == name && row.needs_gpu; });
 }
 
+/// Names of the settings of a rank, for its library to look them up (backend.h).
+constexpr const char* kSettings = "TUTTI_SETTINGS";
+
+/// Errors: invalid_argument for settings that the backend has not.
+Status check_settings(const std::string& backend, const std::vector<harness::Setting>& settings) {
+  if (settings.empty()) return {};
+  const SettingForm form = backend == harness::kOwnBackend ? SettingForm() : setting_form_of(backend);
+  if (form.prefix.empty()) {
+    return error(Code::invalid_argument, "backend '{0}' has no settings, such as '{1}': did you mean '{0}'?", backend,
+                 settings.front().name);
+  }
+  for (const harness::Setting& one : settings) {
+    if (!one.name.starts_with(form.prefix)) continue;
+    return error(Code::invalid_argument, "setting '{}' of {}: its name is written without '{}': did you mean '{}'?",
+                 one.name, backend, form.prefix, one.name.substr(form.prefix.size()));
+  }
+  return {};
+}
+
+/// What the start command itself sets by a flag, which would be stronger than the environment.
+void set_in_words(harness::StartCommand& command, const std::string& flag, const harness::Setting& setting) {
+  if (flag.empty()) return;
+  for (std::vector<std::string>* const words : {&command.words, &command.across}) {
+    for (std::size_t i = 0; i + 2 < words->size(); ++i) {
+      if ((*words)[i] == flag && (*words)[i + 1] == setting.name) (*words)[i + 2] = setting.value;
+    }
+  }
+}
+
 /// Whether it can run here.
 Status try_backend(const std::string& system, bool as_processes) {
   const std::string backend(harness::backend_of(system));
-  return backend == harness::kOwnBackend ? Status() : path_of_backend(backend, as_processes).status();
+  if (backend != harness::kOwnBackend) TUTTI_RETURN_IF_ERROR(path_of_backend(backend, as_processes).status());
+  return check_settings(backend, harness::settings_of(system));
 }
 
 }  // namespace
@@ -75,10 +106,27 @@ std::map<std::string, Status> examine_backends(std::span<const std::string> name
   return found;
 }
 
-Result<Starter> starter_of(std::string_view backend) {
-  if (backend == harness::kOwnBackend) return Starter();
-  TUTTI_ASSIGN_OR_RETURN(Starter starter, try_to_start(std::string(backend)));
-  if (needs_gpu(backend)) starter.on_gpus.emplace_back(backend);
+Result<Starter> starter_of(std::string_view system) {
+  const std::string backend(harness::backend_of(system)), instance(harness::instance_of(system));
+  Starter starter;
+  if (backend != harness::kOwnBackend) {
+    TUTTI_ASSIGN_OR_RETURN(starter, try_to_start(backend));
+    if (needs_gpu(backend)) starter.on_gpus.push_back(instance);
+  }
+  const std::vector<harness::Setting> settings = harness::settings_of(instance);
+  if (settings.empty()) return starter;
+  TUTTI_RETURN_IF_ERROR(check_settings(backend, settings));
+  const SettingForm form = setting_form_of(backend);
+  starter.name = instance;
+  std::vector<std::string> names;
+  for (const harness::Setting& one : settings) {
+    if (starter.command) set_in_words(*starter.command, form.flag, one);
+    std::vector<std::string>& environment = starter.command ? starter.command->environment : starter.environment;
+    environment.push_back(fmt::format("{}{}={}", form.prefix, one.name, one.value));
+    names.push_back(form.lookup == "whole" ? form.prefix + one.name : one.name);
+  }
+  if (starter.command && !form.lookup.empty())
+    starter.command->environment.push_back(fmt::format("{}={}", kSettings, fmt::join(names, ",")));
   return starter;
 }
 
@@ -107,7 +155,8 @@ Result<std::vector<std::string>> parse_backends(std::string_view text, const std
     if (!is_in(possible, name)) possible.push_back(name);
   }
   TUTTI_ASSIGN_OR_RETURN(const auto wanted, harness::parse_backends(text, possible));
-  for (const std::string& name : wanted) {
+  for (const std::string& system : wanted) {
+    const std::string name(harness::backend_of(system));
     if (!is_in(known, name)) return missing_backend(name);
   }
   return found;

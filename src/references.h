@@ -22,6 +22,7 @@ struct Starter {
   std::string name = std::string(harness::kOwnSpawn);  ///< as rows have it: `spawn`, or whose start command it is
   std::optional<harness::StartCommand> command = {};   ///< empty: the own spawn
   std::vector<std::string> references = {};            ///< of the cells that are measured: those whose ranks it starts
+  std::vector<std::string> environment = {};           ///< "NAME=value" of ranks that the own spawn starts: settings
   std::vector<std::string> on_gpus = {};               ///< those of them whose buffers lie in the memory of GPUs
 };
 
@@ -45,8 +46,10 @@ struct Starter {
 /// Whether ranks of each of these references can be started here, as processes. Those that path_of_backend takes are
 /// started, two of each, if they need no GPU. Errors: those of path_of_backend; unavailable.
 [[nodiscard]] std::map<std::string, Status> examine_backends(std::span<const std::string> names);
-/// Who starts the ranks of a backend, of tutti the own spawn. Asks a child the first time. Errors: unavailable.
-[[nodiscard]] Result<Starter> starter_of(std::string_view backend);
+/// Who starts the ranks of a backend with its settings, of tutti the own spawn. Ranks of other settings are other
+/// starts, under the name of the backend with its settings. Asks a child the first time. Errors: unavailable;
+/// invalid_argument for settings that it has not.
+[[nodiscard]] Result<Starter> starter_of(std::string_view system);
 
 /// The names in `text`, the value of --backends. Errors: invalid_argument naming the nearest right one; unavailable
 /// where it is a reference that is not found.

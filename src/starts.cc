@@ -61,7 +61,7 @@ Cells Starts::share_of(const Position& at) const {
   for (const std::vector<Case>& cell : places_[at.place]) {
     std::vector<Case> cases;
     std::ranges::copy_if(cell, std::back_inserter(cases), [&](const Case& one) {
-      return is_own(one) || has(references, harness::backend_of(one.backend));
+      return is_own(one) || has(references, harness::instance_of(one.backend));
     });
     if (!cases.empty()) share.push_back(std::move(cases));
   }
@@ -111,7 +111,7 @@ std::size_t Starts::give_up(const std::vector<std::string>& references) {
     if (all_[i].starter != index) continue;
     for (const std::vector<Case>& cell : places_[all_[i].place]) {
       lost += static_cast<std::size_t>(std::ranges::count_if(
-          cell, [&](const Case& one) { return has(references, harness::backend_of(one.backend)); }));
+          cell, [&](const Case& one) { return has(references, harness::instance_of(one.backend)); }));
     }
   }
   Starter& starter = starters_[index];

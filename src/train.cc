@@ -171,9 +171,9 @@ Result<Course> course_of(Settings& settings, const TrainTexts& texts) {
   for (const int ranks : sweep.ranks) {
     for (const std::string& transport : transports_of(sweep)) {
       for (const std::string& backend : sweep.backends) {
-        if (harness::backend_of(backend) != backend) {
+        if (harness::instance_of(backend) != backend) {
           return error(Code::invalid_argument, "--backends: a training compares no backend with itself: name '{}' once",
-                       harness::backend_of(backend));
+                       harness::instance_of(backend));
         }
         const bool is_own = backend == harness::kOwnBackend;
         if (!is_own && !as_processes) {

@@ -6,6 +6,7 @@
 
 #include "harness/backends/loader.h"
 #include "harness/cases/backend_name.h"
+#include "harness/cases/settings.h"
 #include "harness/cases/suite.h"
 #include "harness/cases/transports.h"
 #include "impl/transports/loader.h"
@@ -60,6 +61,14 @@ Status settle_across_hosts(harness::Sweep& sweep, const harness::Conditions& con
   const std::vector<std::string> own{std::string(harness::kOwnBackend)};
   if (!conditions.topology.hosts.empty()) {
     if (sweep.backends.empty()) sweep.backends = own;
+    for (const std::string& system : sweep.backends) {
+      if (harness::settings_of(system).empty()) continue;
+      return error(
+          Code::invalid_argument,
+          "backend '{}': settings are for ranks of one host; with --hosts set them in the environment: did you "
+          "mean '{}'?",
+          system, harness::backend_of(system));
+    }
     return {};
   }
   harness::Sweep most = sweep;

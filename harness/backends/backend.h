@@ -148,7 +148,11 @@ typedef struct TuttiBackend {
    * another's memory: "cma", "none", ...); "" where it is not known. Before open, transport and single_copy are "".
    * What is loaded at run time adds `missing`, where it cannot be used on this machine: why not, and what to do. Where
    * nothing hints at the device that it is for, it adds `without`, the device's name: only who asks for it is told
-   * then. Other strings go into the record as they are. Returns non-zero where the text did not fit. */
+   * then. Before open, a library that has settings adds `settings`: how the names of their variables of the environment
+   * begin. A start command that sets some itself, with words FLAG NAME VALUE, adds `settings_flag`, the flag. A library
+   * that can look names up adds `settings_names`, "short" or "whole", without or with that beginning: open then finds
+   * the names of its settings in TUTTI_SETTINGS, commas between, and fails for one that the library does not know. Other
+   * strings go into the record as they are. Returns non-zero where the text did not fit. */
   int (*describe)(TuttiBackendMessage* text);
 
   /* Makes a group of the ranks of `parent` (a handle) that pass the same colour, ordered by key, then by rank. With a

@@ -121,8 +121,10 @@ class ReferenceBackend::NonblockingCalls final : public Prepared {
 
 Result<std::unique_ptr<ReferenceBackend>> ReferenceBackend::create(const std::string& name,
                                                                    std::span<const std::string> directories) {
-  TUTTI_ASSIGN_OR_RETURN(LoadedBackend library, LoadedBackend::load(name, directories));
-  return over(std::move(library));
+  TUTTI_ASSIGN_OR_RETURN(LoadedBackend library, LoadedBackend::load(std::string(backend_of(name)), directories));
+  std::unique_ptr<ReferenceBackend> reference = over(std::move(library));
+  reference->name_ = name;
+  return reference;
 }
 
 std::unique_ptr<ReferenceBackend> ReferenceBackend::over(LoadedBackend library) {

@@ -16,7 +16,7 @@ namespace tutti::harness::backends {
 
 class ReferenceBackend final : public Backend {
  public:
-  /// Loads the shared object. Errors: those of LoadedBackend::load.
+  /// Loads the shared object of a backend, whose settings its process was started with. Errors: those of LoadedBackend::load.
   [[nodiscard]] static Result<std::unique_ptr<ReferenceBackend>> create(const std::string& name,
                                                                         std::span<const std::string> directories);
 

@@ -14,6 +14,7 @@
 #include "harness/cases/compositions.h"
 #include "harness/cases/kinds.h"
 #include "harness/cases/lists.h"
+#include "harness/cases/settings.h"
 
 namespace tutti::harness::cases {
 namespace {
@@ -209,8 +210,10 @@ bool is_name(std::string_view text) {
 }
 
 bool is_system(std::string_view text) {
-  return is_name(text) ||
-         ((is_twin(text) || is_composition(text)) && is_name(text.substr(0, text.rfind(kPartSeparator))));
+  const std::string_view backend = backend_of(text), instance = instance_of(text);
+  const bool is_whole = instance.size() == text.size();
+  return is_name(backend) && are_settings(instance.substr(backend.size())) &&
+         (is_whole || is_twin(text) || is_composition(text));
 }
 
 std::string_view to_string(RanksAs ranks_as) { return ranks_as->name; }

@@ -37,7 +37,7 @@ inline constexpr int kMaxRanks = 4096;
 inline constexpr std::string_view kNone = "none";         ///< stands where a part does not apply
 inline constexpr std::string_view kOwnBackend = "tutti";  ///< every other backend is a reference
 inline constexpr std::string_view kTwin = ":2";           ///< ends the name of a backend's second system, its twin
-inline constexpr char kPartSeparator = ':';               ///< between a backend and which of its systems it is
+inline constexpr char kPartSeparator = ':';  ///< between a backend and which of its systems it is; also in backend_of
 
 /// Ranks 0 and 1, 2 and 3, ... are pairs, and all of them play at once.
 inline constexpr std::string_view kNeighbours = "neighbours";
@@ -47,11 +47,16 @@ inline constexpr std::string_view kNeighbours = "neighbours";
 
 /// A backend that is named twice is two systems under test, so that it is held against itself (A/A).
 [[nodiscard]] constexpr bool is_twin(std::string_view system) { return system.ends_with(kTwin); }
-/// The backend that a system under test is.
-[[nodiscard]] constexpr std::string_view backend_of(std::string_view system) {
-  return system.substr(0, system.find(kPartSeparator));
+/// A backend with its settings (settings.h): what is loaded and started. A system's twin and compositions are of it.
+[[nodiscard]] constexpr std::string_view instance_of(std::string_view system) {
+  const std::size_t end = system.rfind('}');
+  return system.substr(0, system.find(kPartSeparator, end == std::string_view::npos ? 0 : end));
 }
-/// Whether it names a backend, its twin or one of its compositions (compositions.h).
+/// The backend that a system under test is, without settings.
+[[nodiscard]] constexpr std::string_view backend_of(std::string_view system) {
+  return system.substr(0, system.find_first_of("{:"));
+}
+/// Whether it names a backend, with settings or without them, its twin or one of its compositions (compositions.h).
 [[nodiscard]] bool is_system(std::string_view text);
 
 enum class Placement : std::uint8_t { out, in };

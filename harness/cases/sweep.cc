@@ -10,6 +10,7 @@
 #include "harness/cases/compositions.h"
 #include "harness/cases/kinds.h"
 #include "harness/cases/lists.h"
+#include "harness/cases/settings.h"
 #include "impl/algorithms/algorithm.h"
 
 namespace tutti::harness::cases {
@@ -110,33 +111,51 @@ namespace {
 Status unknown_composition(std::string_view system) {
   std::vector<std::string> names;
   for (const Composition& one : kCompositions) append_new(names, std::string(one.name));
-  const std::string_view name = system.substr(backend_of(system).size() + 1);
+  const std::string_view name = system.substr(instance_of(system).size() + 1);
   return error(Code::invalid_argument, "'{}': '{}' is no composition{}: must be one of {}", shown(system), shown(name),
                suggestion(name, names), fmt::join(names, ", "));
+}
+
+/// An item of --backends, as ids have it.
+Result<std::string> parse_system(std::string_view item, const std::vector<std::string>& known) {
+  const std::string_view bare = backend_of(item), instance = instance_of(item);
+  TUTTI_ASSIGN_OR_RETURN(std::string system, one_of(bare, known, unknown_backend(bare, known)));
+  const std::string_view settings = instance.substr(bare.size());
+  if (!settings.empty()) {
+    if (settings.front() != '{' || settings.back() != '}') {
+      return error(Code::invalid_argument, "'{}': settings stand in braces at its end, such as '{}{{NAME=VALUE}}'",
+                   shown(item), system);
+    }
+    auto parsed = parse_settings(settings.substr(1, settings.size() - 2));
+    if (!parsed.is_ok()) return error(parsed.status().code(), "'{}': {}", shown(item), parsed.status().message());
+    system += settings_text(std::move(parsed).value());
+  }
+  system += item.substr(instance.size());
+  if (is_system(system)) return system;
+  return unknown_composition(system);
 }
 
 }  // namespace
 
 Result<std::vector<std::string>> parse_backends(std::string_view text, const std::vector<std::string>& known) {
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string_view> items, split_list("backends", text));
-  std::vector<std::string> systems;
-  TUTTI_ASSIGN_OR_RETURN(
-      systems,
-      values_of(parse_names<std::string>("backends", text, known, [&](std::string_view name) -> Result<std::string> {
-        const std::string_view bare = backend_of(name);
-        TUTTI_ASSIGN_OR_RETURN(std::string backend, one_of(bare, known, unknown_backend(bare, known)));
-        backend.append(name.substr(bare.size()));
-        if (is_system(backend)) return backend;
-        return unknown_composition(backend);
-      })));
-  for (const std::string& backend : known) {
-    const auto times = std::ranges::count(items, backend);
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> items, split_systems(text));
+  std::vector<std::string> named, systems;
+  for (const std::string& item : items) {
+    if (item == kAll) {
+      systems = known;
+      continue;
+    }
+    TUTTI_ASSIGN_OR_RETURN(named.emplace_back(), parse_system(item, known));
+  }
+  for (const std::string& system : named) append_new(systems, system);
+  for (const std::string& system : std::vector(systems)) {
+    const auto times = std::ranges::count(named, system);
     if (times > 2) {
       return error(Code::invalid_argument,
                    "backends '{}': '{}' is there {} times: once, or twice to hold it against itself", shown(text),
-                   backend, times);
+                   system, times);
     }
-    if (times == 2) append_new(systems, backend + std::string(kTwin));
+    if (times == 2 && instance_of(system) == system) append_new(systems, system + std::string(kTwin));
   }
   return systems;
 }

@@ -83,8 +83,8 @@ inline constexpr int kMaxLaunches = 1000;
 [[nodiscard]] Result<std::vector<std::string>> parse_algorithms(std::string_view text);
 /// Names; which there are the code that runs them knows.
 [[nodiscard]] Result<std::vector<std::string>> parse_transports(std::string_view text);
-/// Names among `known`, or `all`. One that is named twice is there with its twin (case.h): `tutti,tutti` are `tutti`
-/// and `tutti:2`.
+/// Names among `known`, with settings or without them (settings.h), or `all`. One that is named twice is there with its
+/// twin (case.h): `tutti,tutti` are `tutti` and `tutti:2`.
 [[nodiscard]] Result<std::vector<std::string>> parse_backends(std::string_view text,
                                                               const std::vector<std::string>& known);
 

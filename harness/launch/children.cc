@@ -40,6 +40,7 @@ Status Children::start(const Job& job, const std::string& control_name, const st
   request.command = {resolve_program(job.program)};
   request.command.insert(request.command.end(), job.arguments.begin(), job.arguments.end());
   request.death_signal = SIGKILL;
+  request.environment.insert(request.environment.begin(), job.environment.begin(), job.environment.end());
   const int processes = job.ranks_as->is_process ? ranks_here(job) : 1;
   for (int rank = job.first_rank; rank < job.first_rank + processes; ++rank) {
     request.environment.back() = fmt::format("TUTTI_RANK={}", rank);

@@ -38,12 +38,13 @@ struct Job {
   RanksAs ranks_as = RanksAs::processes;  ///< threads, tasks: one child process, which comes as rank 0
   /// Starts the ranks, which must be processes, in place of the own spawn.
   std::optional<StartCommand> start = {};
-  RankStarter* starter = nullptr;  ///< null: Children, on this host
-  int first_rank = 0;              ///< of those that are started, if other hosts have the rest
-  int ranks_here = 0;              ///< and how many they are; 0: all
-  bool awaits_others = false;      ///< a starter starts the other ranks, and they come by themselves
-  std::string control = {};        ///< the name at which ranks find this process; empty: one is drawn
-  int control_socket = -1;         ///< that listens there already, if it does
+  std::vector<std::string> environment = {};  ///< "NAME=value", put over this process's own by the own spawn
+  RankStarter* starter = nullptr;             ///< null: Children, on this host
+  int first_rank = 0;                         ///< of those that are started, if other hosts have the rest
+  int ranks_here = 0;                         ///< and how many they are; 0: all
+  bool awaits_others = false;                 ///< a starter starts the other ranks, and they come by themselves
+  std::string control = {};                   ///< the name at which ranks find this process; empty: one is drawn
+  int control_socket = -1;                    ///< that listens there already, if it does
   /// Of ranks that somebody else has started: is called with a failure before any of them ends. Who has started them
   /// may end all processes, this one too, as soon as one has ended.
   std::function<void(const Status&)> tell = {};

@@ -63,7 +63,7 @@ std::string text_of(const Summary& ratios) {
 }
 
 bool is_twin_of(const Row& row, const Row& other) {
-  return is_twin(row.backend) && backend_of(row.backend) == other.backend && row.algorithm == other.algorithm;
+  return is_twin(row.backend) && instance_of(row.backend) == other.backend && row.algorithm == other.algorithm;
 }
 
 /// In how many cells a backend and its twin come out alike.

@@ -207,7 +207,7 @@ Status check_names(const SessionSpec& spec) {
   std::vector<std::string> names;
   if (!spec.transport.empty()) names.push_back(spec.transport);
   for (const auto* const more : {&spec.references, &spec.on_gpus, &spec.twins}) {
-    for (const std::string& name : *more) names.emplace_back(backend_of(name));
+    for (const std::string& name : *more) names.emplace_back(is_system(name) ? backend_of(name) : name);
   }
   const auto wrong = std::ranges::find_if_not(names, is_name);
   if (wrong == names.end()) return {};
@@ -290,7 +290,7 @@ MemoryKind memory_kind_of(const SessionSpec& spec, const Topology& topology, std
   if (is_own || topology.ranks_on == RanksOn::shared_device) {
     return topology.has_gpu_memory() ? MemoryKind::cuda : MemoryKind::host;
   }
-  const bool is_there = std::ranges::find(spec.on_gpus, backend_of(system)) != spec.on_gpus.end();
+  const bool is_there = std::ranges::find(spec.on_gpus, instance_of(system)) != spec.on_gpus.end();
   return is_there ? MemoryKind::cuda : MemoryKind::host;
 }
 

@@ -192,7 +192,7 @@ Status Systems::open_own_afresh(const CommunicatorOptions& options) {
 void Systems::add_twins() {
   twins_.clear();
   for (const std::string& name : spec_.twins) {
-    const std::string backend(backend_of(name));
+    const std::string backend(instance_of(name));
     Backend& first = backend == own_->name() ? *own_ : named(backend);
     by_name_[name] = twins_.emplace_back(std::make_unique<TwinBackend>(first, name)).get();
   }
@@ -207,7 +207,7 @@ void Systems::add_compositions() {
     }
   }
   for (const std::string& name : names) {
-    const std::string backend(backend_of(name));
+    const std::string backend(instance_of(name));
     Backend& inner = backend == own_->name() ? *own_ : named(backend);
     compositions_.push_back(std::make_unique<CompositionBackend>(
         inner, name, CompositionBackend::Place{.ranks = runner_.ranks(), .memory = memory()}));

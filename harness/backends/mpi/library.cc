@@ -4,6 +4,8 @@
 #include "harness/backends/mpi/library.h"
 
 #include <cctype>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include <mpi.h>
@@ -124,10 +126,31 @@ Library library_in_use() {
   return library;
 }
 
-std::string to_json(const Library& library) {
-  return "{\"library\": \"" + escaped(library.name) + "\", \"version\": \"" + escaped(library.version) +
-         "\", \"transport\": \"" + escaped(library.transport) + "\", \"single_copy\": \"" +
-         escaped(library.single_copy) + "\"}";
+std::string unknown_variable(const std::string& names) {
+  int provided = 0;
+  if (names.empty() || MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return {};
+  std::string unknown;
+  std::istringstream list(names);
+  for (std::string name; unknown.empty() && std::getline(list, name, ',');) {
+    if (variable_index(name.c_str()) < 0) unknown = name;
+  }
+  MPI_T_finalize();
+  return unknown;
+}
+
+std::string to_json(const Library& library, bool has_settings) {
+  std::string json = "{\"library\": \"" + escaped(library.name) + "\", \"version\": \"" + escaped(library.version) +
+                     "\", \"transport\": \"" + escaped(library.transport) + "\", \"single_copy\": \"" +
+                     escaped(library.single_copy) + "\"";
+  if (!has_settings) return json + "}";
+  if (library.name == "Open MPI") {
+    json += R"(, "settings": "OMPI_MCA_", "settings_flag": "--mca", "settings_names": "short")";
+  } else if (library.name == "Intel MPI") {
+    json += R"(, "settings": "I_MPI_")";
+  } else {
+    json += R"(, "settings": "MPIR_CVAR_", "settings_names": "whole")";
+  }
+  return json + "}";
 }
 
 }  // namespace tutti::backend_mpi

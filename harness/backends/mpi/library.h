@@ -18,10 +18,14 @@ struct Library {
 /// And transport and single copy, as initialised; after MPI_Init.
 [[nodiscard]] Library library_in_use();
 
+/// The first of the names, with commas between, that is no control variable of the library; empty: all are. After
+/// MPI_Init.
+[[nodiscard]] std::string unknown_variable(const std::string& names);
+
 /// As it stands in a JSON string.
 [[nodiscard]] std::string escaped(const std::string& text);
 
-/// A JSON object with all four.
-[[nodiscard]] std::string to_json(const Library& library);
+/// A JSON object with all four. `has_settings`: and with how settings are handed to it (harness/backends/backend.h).
+[[nodiscard]] std::string to_json(const Library& library, bool has_settings);
 
 }  // namespace tutti::backend_mpi

@@ -4,6 +4,7 @@
 //
 // Compiled with TUTTI_BACKEND_NAME, the name under which this MPI is known, and TUTTI_MPIRUN, the path of its mpirun.
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -73,10 +74,20 @@ int reach_all(TuttiBackendMessage* message) {
   return code == MPI_SUCCESS ? 0 : fail_mpi(message, "the first MPI_Allreduce", code);
 }
 
+/// The library takes any name and says nothing of one that it does not know.
+int check_settings(TuttiBackendMessage* message) {
+  const char* const names = std::getenv("TUTTI_SETTINGS");
+  const std::string unknown = tutti::backend_mpi::unknown_variable(names == nullptr ? "" : names);
+  if (unknown.empty()) return 0;
+  return fail(message, tutti::backend_mpi::library_identity().name + " has no setting '" + unknown +
+                           "' in a rank: it does not know the name, or what has it is not in use");
+}
+
 int backend_open(const TuttiBackendGroup* world, const TuttiBackendJoin* join, TuttiBackendMessage* message) {
   if (join->address != nullptr) tutti::backend_mpi::take_interface_of(join->address);
   if (const int failed = join_world(message); failed != 0) return failed;
   const auto [communicator, rank, ranks] = g_world;
+  if (const int failed = check_settings(message); failed != 0) return failed;
   if (ranks == world->ranks && rank == world->rank) return reach_all(message);
   const std::string hint =
       ranks == 1 && world->ranks > 1 ? ": the ranks were not started by an mpirun of this MPI" : "";
@@ -97,8 +108,8 @@ int backend_start_command(TuttiBackendMessage* text) {
 
 int backend_describe(TuttiBackendMessage* text) {
   const bool is_open = g_world.communicator != MPI_COMM_NULL;
-  return write(text, tutti::backend_mpi::to_json(is_open ? tutti::backend_mpi::library_in_use()
-                                                         : tutti::backend_mpi::library_identity()));
+  return write(text, is_open ? tutti::backend_mpi::to_json(tutti::backend_mpi::library_in_use(), false)
+                             : tutti::backend_mpi::to_json(tutti::backend_mpi::library_identity(), true));
 }
 
 int backend_split(void* parent, int32_t colour, int32_t key, TuttiBackendGroup* made, TuttiBackendMessage* message) {

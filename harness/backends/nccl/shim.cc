@@ -60,7 +60,8 @@ int backend_open(const TuttiBackendGroup* world, const TuttiBackendJoin* join, T
 }
 
 int backend_describe(TuttiBackendMessage* text) {
-  const std::string json = to_json(tutti::backend_nccl::libraries());
+  std::string json = to_json(tutti::backend_nccl::libraries());
+  if (g_world == nullptr) json.insert(json.size() - 1, R"(, "settings": "NCCL_")");
   std::snprintf(text->text, text->size, "%s", json.c_str());
   return json.size() < text->size ? 0 : 1;
 }
