@@ -268,7 +268,7 @@ harness::GateReport report_of(Findings findings, std::span<const BackendPlan> pl
   for (const BackendPlan& one : plans) backends.push_back(one.backend);
   harness::GateReport report{.kind = harness::GateReport::Kind::guidelines,
                              .mine = fmt::format("native calls of {}", fmt::join(backends, ", ")),
-                             .other = "what can take their place",
+                             .other = "calls in their place",
                              .command = command_line(),
                              .counted = {},
                              .unfinished = unfinished,

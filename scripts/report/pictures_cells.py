@@ -284,7 +284,8 @@ def judged_name(item: dict) -> str:
     """Collective and bytes of a judged cell; the system, and who started it, where the cell names them."""
     size = item.get("bytes")
     if " <= " in str(item.get("cell") or ""):  # of guidelines: the guideline, the backend and the ranks
-        return " ".join(style.short(part, 40) for part in str(item["cell"]).split("/"))
+        parts = [style.short(part, 48) for part in str(item["cell"]).split("/")[:-1]]
+        return " ".join([*parts, style.bytes_text(size)] if is_positive(size) else parts)
     name = f"{style.short(item.get('collective'), 24)}{' ' + style.bytes_text(size) if is_positive(size) else ''}"
     cell, _, starter = str(item.get("cell") or "").partition(" under ")
     parts = cell.split("/")
@@ -319,10 +320,12 @@ def draw_judged(judged: list[dict], sides: tuple[str, str]) -> Figure:
                       transform=axes.get_yaxis_transform(), clip_on=False)
     axes.axvline(1.0, color=style.INK, linewidth=1.0)
     set_ratio_values(axes.xaxis, values, is_vertical=False)
-    axes.set_yticks(range(len(judged)), [judged_name(item) for item in judged])
+    names = [judged_name(item) for item in judged]
+    axes.set_yticks(range(len(judged)), names)
     axes.set_ylim(len(judged) - 0.4, -0.6)
     axes.set_xlabel(f"time of {style.short(sides[0], 36)} / time of {style.short(sides[1], 36)}")
-    figure.subplots_adjust(**margins(figure, len(found), title_lines=2, left=2.7))
+    longest = max(map(len, names), default=0)
+    figure.subplots_adjust(**margins(figure, len(found), title_lines=2, left=min(4.5, max(2.7, 0.067 * longest))))
     draw_title(figure, "Judged cells: ratio, interval and floor")
     draw_legend(figure, list(found.values()))
     return figure

@@ -57,7 +57,7 @@ class Guidelines(unittest.TestCase):
         self.assertRegex(cell["reason"], r"confirmed by \d+ pairs of fresh blocks, ratio ")
         self.assertIn("/slow_call.none/", cell["this_case"])
         self.assertIn("/slow_call:reduce+broadcast.none/", cell["other_case"])
-        self.assertRegex(result.out, r"(?m)^# guidelines: native calls of slow_call against what can take their place$")
+        self.assertRegex(result.out, r"(?m)^# guidelines: native calls of slow_call against calls in their place$")
         self.assertRegex(result.out, r"(?m)^  all_reduce <= reduce\+broadcast/slow_call/P2/65536B .* slower$")
         self.assertRegex(result.out, r"(?m)^# violated: \d guidelines?$")
         suite = ElementTree.fromstring(files["found.xml"]).find("testsuite")

@@ -100,6 +100,19 @@ class WithAGpu(unittest.TestCase):
             self.assertEqual((said["library"], said["version"], said["path"]), ("NCCL", "2.28.9", NCCL))
             self.assertEqual(one.left_behind(), [])
 
+    def test_its_settings_are_variables_of_its_ranks(self):
+        with support.Run("run", "all_reduce", "--backends", "nccl,nccl{COMM_BLOCKING=0}", "--ranks", "2", "--sizes", "8", "--budget", "3s",
+                         "--csv", "{folder}/rows.csv", environment=GPU) as one:
+            one.wait_for_ranks(2)
+            seen = set()
+            while one.process.poll() is None and len(seen) < 2:
+                seen |= {support.environment_of(pid).get("NCCL_COMM_BLOCKING") for pid in one.ranks().values()}
+            result = one.wait(support.patience(60))
+            self.assertEqual(result.code, 0, result)
+            self.assertEqual(seen, {None, "0"})
+            self.assertEqual([(row["backend"], row["starter"], row["verdict"]) for row in one.rows()[1]],
+                             [("nccl", "spawn", "ok"), ("nccl{COMM_BLOCKING=0}", "nccl{COMM_BLOCKING=0}", "ok")])
+
 
 if __name__ == "__main__":
     unittest.main()
