@@ -211,9 +211,9 @@ bool is_name(std::string_view text) {
 
 bool is_system(std::string_view text) {
   const std::string_view backend = backend_of(text), instance = instance_of(text);
-  const bool is_whole = instance.size() == text.size();
-  return is_name(backend) && are_settings(instance.substr(backend.size())) &&
-         (is_whole || is_twin(text) || is_composition(text));
+  if (!is_name(backend) || !are_settings(instance.substr(backend.size()))) return false;
+  const std::string_view part = text.substr(instance.size());
+  return part.empty() || part == kTwin || (is_composition(text) && composition_of(text).size() + 1 == part.size());
 }
 
 std::string_view to_string(RanksAs ranks_as) { return ranks_as->name; }

@@ -184,7 +184,7 @@ class Bash(unittest.TestCase):
         return done.stdout.split()
 
     def test_subcommands_and_collectives(self):
-        self.assertEqual(self.words(""), ["run", "check", "prove", "explain", "draw", "simulate", "train", "gate", "accept", "compare", "report", "list", "doctor"])
+        self.assertEqual(self.words(""), ["run", "check", "prove", "explain", "draw", "simulate", "train", "gate", "accept", "guidelines", "compare", "report", "list", "doctor"])
         self.assertEqual(self.words("do"), ["doctor"])
         known = json.loads(support.run("list", "--json").out)["collectives"]
         self.assertEqual(self.words("run", ""), [*known, "all"])

@@ -52,8 +52,9 @@ TEST(Settings, AreReadBackFromAnId) {
     ASSERT_TRUE(read.is_ok()) << read.status().message();
     EXPECT_EQ(read.value(), one);
   }
-  for (const char* system : {"openmpi{b=2;a=1}", "openmpi{a=1;a=2}", "openmpi{}", "openmpi{a=1", "openmpi{a=1}x", "{a=1}",
-                             "openmpi{a=1}:3", "openmpi:3", "openmpi{a= }", "openmpi{a=\"}", "openmpi:halves:2"}) {
+  for (const char* system :
+       {"openmpi{b=2;a=1}", "openmpi{a=1;a=2}", "openmpi{}", "openmpi{a=1", "openmpi{a=1}x", "{a=1}", "openmpi{a=1}:3",
+        "openmpi:3", "openmpi:", "openmpi:x:halves", "openmpi{a= }", "openmpi{a=\"}", "openmpi:halves:2"}) {
     one.backend = system;
     EXPECT_FALSE(parse_case_id(case_id(one)).is_ok()) << system;
   }
@@ -68,7 +69,8 @@ TEST(Settings, OfAnythingElseAreRefused) {
   EXPECT_THAT(mistake("openmpi{a}"), HasSubstr("setting 'a' has no value: it must be NAME=VALUE"));
   EXPECT_THAT(mistake("openmpi{}"), HasSubstr("has no value"));
   EXPECT_THAT(mistake("openmpi{a=}"), HasSubstr("the value ''"));
-  EXPECT_THAT(mistake("openmpi{a=/tmp/x}"), HasSubstr("the value '/tmp/x' must have letters, digits and _-^,+:@% only"));
+  EXPECT_THAT(mistake("openmpi{a=/tmp/x}"),
+              HasSubstr("the value '/tmp/x' must have letters, digits and _-^,+:@% only"));
   EXPECT_THAT(mistake("openmpi{a=0.5}"), HasSubstr("'0.5'"));
   EXPECT_THAT(mistake("openmpi{a-b=1}"), HasSubstr("the name 'a-b' must have letters, digits and '_' only"));
   EXPECT_THAT(mistake("openmpi{a=1;a=2}"), HasSubstr("setting 'a' is there twice"));
@@ -80,8 +82,9 @@ TEST(Settings, OfAnythingElseAreRefused) {
   EXPECT_THAT(mistake("openmpi{a=1}:reduc"), HasSubstr("'reduc' is no composition"));
   EXPECT_THAT(mistake("openmpi{a=1},,tutti"), HasSubstr("did you mean 'openmpi{a=1},tutti'?"));
   EXPECT_THAT(mistake("openmpi{a=" + std::string(kMostInSettings, 'x') + "}"), HasSubstr("at most 200 are allowed"));
-  for (const char* hostile : {"openmpi{a=\x1b[31m}", "openmpi{a=b c}", "openmpi{a=$(x)}", "openmpi{a=`x`}", "openmpi{a=\"b}",
-                              "openmpi{a=b\nc}", "openmpi{a=\xe2\x80\xae}", "openmpi{a=<b>}", "openmpi{a=b|c}"}) {
+  for (const char* hostile :
+       {"openmpi{a=\x1b[31m}", "openmpi{a=b c}", "openmpi{a=$(x)}", "openmpi{a=`x`}", "openmpi{a=\"b}",
+        "openmpi{a=b\nc}", "openmpi{a=\xe2\x80\xae}", "openmpi{a=<b>}", "openmpi{a=b|c}"}) {
     EXPECT_THAT(mistake(hostile), HasSubstr("must have letters"));
   }
 }

@@ -10,8 +10,8 @@ namespace {
 using testing::HasSubstr;
 
 TEST(BlockMedians, AreReadAsTheyWereWritten) {
-  const BlockMedians medians{.case_id = "a/b", .operations = 3, .of_rounds = {{.round = 0, .median_us = 1.25},
-                                                                             {.round = 4, .median_us = 2}}};
+  const BlockMedians medians{
+      .case_id = "a/b", .operations = 3, .of_rounds = {{.round = 0, .median_us = 1.25}, {.round = 4, .median_us = 2}}};
   const auto read = block_medians_from_json(to_json(medians));
   ASSERT_TRUE(read.is_ok()) << read.status().message();
   EXPECT_EQ(read.value(), medians);
