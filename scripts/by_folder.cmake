@@ -14,6 +14,9 @@ if(TUTTI_COMPILE_BY_FOLDER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(--param=ggc-min-expand=1000 --param=ggc-min-heapsize=1000000)
 endif()
 
+# More files than this of a folder are several units: the compiler needs 100 MB for each, and an edit compiles all of one.
+set(TUTTI_FILES_OF_A_UNIT 10)
+
 # Does so for a target. EACH: folders in which, and below which, every file stays alone, because they define the same
 # names. TOGETHER: folders, separated by spaces, that are one unit with all below them, because their names do not clash.
 # HEADERS: what nearly all of its files read, compiled beforehand, so that even those that stay alone read it once.
@@ -44,6 +47,11 @@ function(tutti_compile_by_folder target)
         endif()
       endforeach()
       string(MAKE_C_IDENTIFIER "of_${folder}" group)
+      math(EXPR ${group}_files "${${group}_files} + 1")
+      math(EXPR unit "(${${group}_files} - 1) / ${TUTTI_FILES_OF_A_UNIT}")
+      if(unit GREATER 0)
+        string(APPEND group _${unit})
+      endif()
       set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
     endif()
   endforeach()
