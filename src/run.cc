@@ -17,6 +17,7 @@
 #include "harness/board/binding.h"
 #include "harness/cases/expand.h"
 #include "harness/cases/lists.h"
+#include "harness/cases/settings.h"
 #include "harness/machine/allowed_cores.h"
 #include "harness/machine/clock.h"
 #include "harness/machine/machine.h"
@@ -106,7 +107,12 @@ class Reports {
   void lay_out(std::span<const std::vector<Case>> cells, std::size_t starters) {
     harness::TableLayout layout{.width = console_.columns(), .names_starter = starters > 1};
     for (const std::vector<Case>& cell : cells) {
-      for (const Case& one : cell) layout.longest_algorithm = std::max(layout.longest_algorithm, one.algorithm.size());
+      for (const Case& one : cell) {
+        layout.longest_algorithm = std::max(layout.longest_algorithm, one.algorithm.size());
+        if (harness::settings_of(one.backend).empty()) continue;
+        layout.has_settings = true;
+        layout.longest_backend = std::max(layout.longest_backend, one.backend.size());
+      }
     }
     table_.lay_out(layout);
   }

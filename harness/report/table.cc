@@ -61,9 +61,11 @@ constexpr double kAlike = 0.5;
 
 /// Wide enough for `dissemination`, with the space before it.
 constexpr std::size_t kLeastAlgorithmWidth = 14;
+constexpr std::size_t kLeastBackendWidth = 10;
 
 /// The columns of a block: those that may be left out, and how wide the algorithm's is.
 struct Shown {
+  std::size_t backend_width = kLeastBackendWidth;
   std::size_t algorithm_width = kLeastAlgorithmWidth;
   bool has_count = true;
   bool has_backend = true;
@@ -219,7 +221,7 @@ template <class Number>
 std::string front_stacked(const Number& size, const Number& count, std::string_view backend, std::string_view algorithm,
                           const Shown& shown) {
   return fmt::format("{:>10}{}{}{}", size, shown.has_count ? fmt::format(" {:>11}", count) : "",
-                     shown.has_backend ? fmt::format("  {:<10}", backend) : "",
+                     shown.has_backend ? fmt::format("  {:<{}}", backend, shown.backend_width) : "",
                      shown.has_algorithm ? fmt::format("{:>{}}", algorithm, shown.algorithm_width) : "");
 }
 
@@ -292,6 +294,7 @@ Arrangement arrangement_of(std::span<const Row> rows, const TableLayout& layout)
   Arrangement arrangement;
   Shown& shown = arrangement.shown;
   shown.algorithm_width = std::max(kLeastAlgorithmWidth, layout.longest_algorithm + 1);
+  shown.backend_width = std::max(kLeastBackendWidth, layout.longest_backend);
   shown.has_ratio = reference_of(rows) != nullptr;
   const std::size_t most = layout.width.value_or(std::string::npos);
   arrangement.is_side_by_side = is_side_by_side(rows) && width_of(heading_side_by_side(rows, shown)) <= most;
@@ -387,8 +390,12 @@ std::string Table::cell(std::span<const Row> rows) {
   const Arrangement arrangement = arrangement_of(rows, layout_);
   const Shown& shown = arrangement.shown;
   const bool is_in_one_line = arrangement.is_side_by_side;
-  const std::string starter =
-      layout_.names_starter && !rows[0].starter.empty() ? fmt::format(", started by {}", rows[0].starter) : "";
+  // Of several settings the column of backends says the same, and all stand in one block.
+  const bool is_told = layout_.has_settings && std::ranges::all_of(rows, [](const Row& row) {
+                         return instance_of(row.backend) == row.starter;
+                       });
+  const bool is_named = layout_.names_starter && !is_told && !rows[0].starter.empty();
+  const std::string starter = is_named ? fmt::format(", started by {}", rows[0].starter) : "";
   std::string heading = fitted(fmt::format("# {}{}\n{}", title_of(rows[0]), starter, conditions_)) +
                         (is_in_one_line ? heading_side_by_side(rows, shown) : heading_stacked(shown));
   if (heading != heading_) {
@@ -468,7 +475,8 @@ std::string Table::footer(std::span<const LeftOut> left_out) const {
   }
   if (from_formula_ > 0) {
     text += fmt::format(
-        "# from the cost formula: {} whose algorithm `auto` chose by it: the table of measured choices has none for such "
+        "# from the cost formula: {} whose algorithm `auto` chose by it: the table of measured choices has none for "
+        "such "
         "ranks. Times and results are as good as all others; --algorithms all shows whether another is faster\n",
         counted(from_formula_, "row"));
   }

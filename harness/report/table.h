@@ -42,7 +42,9 @@ using RatioOf = std::function<std::optional<double>(const Row& ours, const Row& 
 struct TableLayout {
   std::optional<std::size_t> width = {};  ///< in columns of text; empty: as wide as it is
   bool names_starter = false;             ///< blocks are of several starters
-  std::size_t longest_algorithm = 0;      ///< of the names that will come; 0: unknown, and a long one moves its line
+  bool has_settings = false;              ///< a system has (cases/settings.h)
+  std::size_t longest_backend = 0;        ///< of the names that will come; 0: unknown, and a long one moves its line
+  std::size_t longest_algorithm = 0;      ///< the same
 };
 
 class Table {

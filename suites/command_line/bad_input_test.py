@@ -179,7 +179,7 @@ class Values(BadInput):
         self.refused("run", "barrier", "--overlap", "4", names=["--overlap", "barrier has no data"])
         self.refused("run", "broadcast", "sendrecv", "--window", "3", names=["broadcast, sendrecv have no window"])
         self.refused("run", "broadcast", "gather", "--pairs", "all", names=["broadcast, gather are not played by one pair"])
-        self.refused("explain", "all_reduce", "--csv", "x", names=["`tutti run` and `tutti check` and `tutti simulate` and `tutti train` and `tutti gate` have"])
+        self.refused("explain", "all_reduce", "--csv", "x", names=["`tutti run` and `tutti check` and `tutti simulate` and `tutti train` and `tutti gate` and `tutti guidelines` have"])
         self.refused("prove", "--pairs", "all", names=["only `tutti run` has"])
         self.refused("run", "--sync", "roundtme", names=["--sync", "'roundtme'", "'roundtime'"])
         self.refused("run", "--skew", "1ms", "--cadence", "streaming", names=["--skew", "isolated"])
@@ -229,7 +229,7 @@ class CommandLine(BadInput):
     def test_subcommands(self):
         self.refused("rnu", names=["'rnu'", "'run'"])
         self.refused("chekc", "all", names=["'chekc'", "'check'"])
-        self.refused(names=["subcommand", "run check prove explain draw simulate train gate accept compare report list doctor"])
+        self.refused(names=["subcommand", "run check prove explain draw simulate train gate accept guidelines compare report list doctor"])
         self.refused("tune", "--ranks-as", "blocks", "--device", "host", names=["unknown subcommand 'tune'"])
 
     def test_options_that_do_not_exist(self):

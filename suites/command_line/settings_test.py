@@ -27,6 +27,7 @@ class Settings(unittest.TestCase):
         self.assertEqual({row["verdict"] for row in rows}, {"ok"}, result)
         self.assertEqual([row["starter"] for row in rows], systems)
         self.assertEqual(len({row["launch"] for row in rows}), 3)
+        self.assertEqual(result.out.count("# all_reduce float sum"), 1, "one block of the table")
         for row, system in zip(rows, systems):
             self.assertIn(f"all_reduce/{system}.none/", row["case"])
         self.assertEqual([row["case"] for row in record["rows"]], [row["case"] for row in rows])
