@@ -54,7 +54,7 @@ namespace {
 namespace accept = harness::accept;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kUsualRound = 1.5;  // s, a guess before the first one has been played
+constexpr double kQuickRound = 0.5, kSlowRound = 1.5;  // s, a guess before the first one has been played
 
 struct AcceptRequest {
   std::string pretend, leaves, rails, stages, resume, lines, json, html, junit, prometheus, exclude, budget, baseline;
@@ -300,8 +300,9 @@ std::string time_text(double seconds) {
   return seconds < 90 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.1f} min", seconds / 60);
 }
 
-/// "# 64 nodes: alone 16 rounds, pairs 63 rounds and up to 72 of repeats, at 1.5 s a round: 2.0 min to 3.8 min. ...".
-std::string forecast_text(int nodes, const accept::AcceptPlan& plan, double seconds_a_round = kUsualRound) {
+/// "# 64 nodes: alone 16 rounds, pairs 63 rounds and up to 72 of repeats, at 0.5 to 1.5 s a round: 40 s to
+/// 3.8 min. ...".
+std::string forecast_text(int nodes, const accept::AcceptPlan& plan) {
   const accept::Rounds rounds = rounds_of(plan, nodes);
   std::vector<std::string> words;
   if (rounds.alone > 0) words.push_back(fmt::format("alone {} rounds", rounds.alone));
@@ -319,13 +320,11 @@ std::string forecast_text(int nodes, const accept::AcceptPlan& plan, double seco
   const bool has_soak = nodes >= 2 && std::ranges::find(plan.stages, "soak") != plan.stages.end();
   if (has_soak) words.push_back(fmt::format("soak {}", time_text(plan.soak_seconds)));
   if (words.empty()) words.emplace_back("nothing to play");
-  const double least = seconds_a_round * (rounds.alone + rounds.pairs + rounds.shifts + rounds.rings + rounds.groups) +
-                       (has_soak ? plan.soak_seconds : 0);
-  const double most = least + seconds_a_round * rounds.repeats;
-  const std::string time =
-      rounds.repeats > 0 ? fmt::format("{} to {}", time_text(least), time_text(most)) : time_text(least);
-  return fmt::format("# {}: {}, at {:.1f} s a round: {}. ^C or SIGTERM: report of what is done.\n",
-                     harness::counted(nodes, "node"), fmt::join(words, ", "), seconds_a_round, time);
+  const double soak = has_soak ? plan.soak_seconds : 0;
+  const int played = rounds.alone + rounds.pairs + rounds.shifts + rounds.rings + rounds.groups;
+  return fmt::format("# {}: {}, at {:.1f} to {:.1f} s a round: {} to {}. ^C or SIGTERM: report of what is done.\n",
+                     harness::counted(nodes, "node"), fmt::join(words, ", "), kQuickRound, kSlowRound,
+                     time_text(kQuickRound * played + soak), time_text(kSlowRound * (played + rounds.repeats) + soak));
 }
 
 /// Shows where it is, and says when it is time to stop.

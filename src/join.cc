@@ -17,6 +17,7 @@
 #include "harness/launch/announcement.h"
 #include "harness/launch/control_name.h"
 #include "harness/process/starter.h"
+#include "harness/text/counted.h"
 #include "harness/text/streams.h"
 #include "impl/bootstrap/init.h"
 #include "impl/bootstrap/rendezvous.h"

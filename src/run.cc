@@ -45,6 +45,7 @@
 #include "src/request.h"
 #include "src/run_plan.h"
 #include "src/trace_plan.h"
+#include "src/transports.h"
 
 namespace tutti::program {
 namespace {

@@ -59,8 +59,7 @@ int lengthen(int file, std::size_t bytes) {
   if (static_cast<off_t>(bytes) <= about.st_size) return 0;
   const int failure = ::posix_fallocate(file, 0, static_cast<off_t>(bytes));
   if (failure == 0 || failure == EOPNOTSUPP || failure == EINVAL || failure == EBADF) return 0;
-  static_cast<void>(::ftruncate(file, about.st_size));
-  return failure;
+  return ::ftruncate(file, about.st_size) == 0 ? failure : errno;
 }
 
 /// 0 or errno. Room is found before the old content is lost.
@@ -176,7 +175,7 @@ Status OutputFile::find_room(std::size_t bytes) const {
     struct stat before {};
     ::fstat(file_.get(), &before);
     failure = lengthen(file_.get(), bytes);
-    static_cast<void>(::ftruncate(file_.get(), before.st_size));
+    if (::ftruncate(file_.get(), before.st_size) != 0 && failure == 0) failure = errno;
   }
   return failure == 0 ? Status() : cannot_write(path_, failure);
 }

@@ -108,7 +108,7 @@ bool UnitRaces::remote(const Access& access, int count) {
     owner->events.push_back({.place = place(access.owner, access.space, access.unit),
                              .accessor = access.accessor,
                              .step = access.step,
-                             .show = static_cast<std::uint32_t>(i),
+                             .show = static_cast<std::uint32_t>(i) & Event::kMostShows,
                              .is_own = 0,
                              .is_write = access.is_write ? 1U : 0U});
     return true;

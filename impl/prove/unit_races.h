@@ -54,7 +54,8 @@ class UnitRaces {
   struct Event {
     std::uint32_t place;
     int accessor;
-    int step;                 ///< of the accessor
+    int step;  ///< of the accessor
+    static constexpr std::uint32_t kMostShows = (1U << 30) - 1;
     std::uint32_t show : 30;  ///< the exposure, of others' accesses
     std::uint32_t is_own : 1;
     std::uint32_t is_write : 1;
