@@ -72,10 +72,12 @@ def size_of(cell: dict) -> float:
 def all_series(bundle: dict) -> list[Series]:
     """The series of the bundle: of one source and starter together, in the order of COLLECTIVES."""
     groups: dict[tuple, list[dict]] = {}
-    for cell in bundle.get("cells") or []:
-        key = (cell.get("source") or 0, str(cell.get("series") or ""), str(cell.get("starter") or ""))
+    every = bundle.get("cells") or []
+    has_settings = any("{" in str(cell.get("starter") or "") for cell in every)
+    for cell in every:
+        key = (cell.get("source") or 0, str(cell.get("series") or ""), starter_of_panel(cell, has_settings))
         groups.setdefault(key, []).append(cell)
-    groups = in_order(groups)
+    groups = {key: merged(cells) for key, cells in in_order(groups).items()}
     sources = {key[0] for key in groups}
     starters: dict[tuple, set[str]] = {}
     for source, series, starter in groups:
@@ -91,6 +93,25 @@ def all_series(bundle: dict) -> list[Series]:
         result.append(Series(index, source, series, starter, str(cells[0].get("collective") or ""), title, cells,
                              curves_of(cells)))
     return result
+
+
+def starter_of_panel(cell: dict, has_settings: bool) -> str:
+    """Who started what one picture shows. Systems of one library under several settings, which no others were started with,
+    are in one: their names tell them apart."""
+    starter = str(cell.get("starter") or "")
+    curves = [str(system.get("curve") or "") for system in cell.get("systems") or []]
+    are_its_own = bool(starter) and all(curve.startswith(starter) for curve in curves)
+    return starter.partition("{")[0] if has_settings and are_its_own else starter
+
+
+def merged(cells: list[dict]) -> list[dict]:
+    """Cells of one id as one, with the systems of all."""
+    by_id: dict[str, dict] = {}
+    for cell in cells:
+        known = by_id.setdefault(str(cell.get("cell") or ""), {**cell, "systems": [], "ratios": []})
+        known["systems"] = [*known["systems"], *(cell.get("systems") or [])]
+        known["ratios"] = [*known["ratios"], *(cell.get("ratios") or [])]
+    return list(by_id.values())
 
 
 def crowd_text(bundle: dict, source: int, cell: dict) -> str:

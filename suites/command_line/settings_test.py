@@ -16,6 +16,8 @@ class Settings(unittest.TestCase):
             result = one.wait(support.patience(60))
             self.assertEqual(result.code, 0, result)
             samples = support.read_csv(one.path / "samples.csv")[1]
+            self.drawn = support.run("report", one.path / "run.json", "--svg", one.path / "svg", limit=support.patience(60))
+            self.pictures = {path.name: path.read_text() for path in (one.path / "svg").glob("time-*.svg")}
             return one.rows()[1], support.read_json(one.path / "run.json"), samples, result
 
     @support.needs_openmpi
@@ -32,6 +34,10 @@ class Settings(unittest.TestCase):
             self.assertIn(f"all_reduce/{system}.none/", row["case"])
         self.assertEqual([row["case"] for row in record["rows"]], [row["case"] for row in rows])
         self.assertLessEqual({row["case"] for row in rows}, {sample["case"] for sample in samples})
+        if self.drawn.code != 3:  # nothing that draws is installed
+            self.assertEqual(len(self.pictures), 1, self.drawn)
+            for system in systems:
+                self.assertIn(system[:20], *self.pictures.values())  # a long one is cut
         versions = {name: json.loads(text) for name, text in record["versions"].items()}
         self.assertEqual(versions[NO_COPY]["single_copy"], "none")
         self.assertEqual(versions[NO_COPY]["transport"], versions["openmpi"]["transport"])
