@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/cases/lists.h"
 #include "harness/cases/sweep.h"
 #include "harness/hosts/crew.h"
 #include "harness/hosts/placed_job.h"
