@@ -211,6 +211,7 @@ Result<OwnedCrew> crew_of(const AcceptRequest& request) {
     owned.left_out = stages_without(system);
     TUTTI_ASSIGN_OR_RETURN(auto on_hosts, HostsCrew::start(request.places, std::move(system)));
     owned.on_hosts = on_hosts.get();
+    owned.are_leaves_known = on_hosts->are_leaves_known();
     owned.crew = std::move(on_hosts);
     return on_leaves(std::move(owned), request);
   }
@@ -598,7 +599,8 @@ void add_accept(CLI::App& program, Action& action) {
   };
   add("--pretend", request->pretend, "FILE", "a cluster in TOML with faults that you choose, in place of hosts");
   add("--leaves", request->leaves, "N|FILE",
-      "nodes per leaf switch, in the order of the hosts; or a file with a line `NODE LEAF` per node");
+      "nodes per leaf switch, in the order of the hosts; or a file with a line `NODE LEAF` per node (default: of each "
+      "host's SLURM_TOPOLOGY_ADDR, where srun has set it)");
   add("--rails", request->rails, "LIST",
       "interfaces, or networks, one per rail: pairs and shifts play on each, and verdicts are per node and rail");
   add("--suite", request->suite, "FILE", "stages and limits in TOML; an option goes before what the file says");

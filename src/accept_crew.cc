@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/accept/leaves.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/sweep.h"
 #include "harness/hosts/crew.h"
@@ -301,6 +302,16 @@ Result<std::unique_ptr<HostsCrew>> HostsCrew::start(const Settings& places, Play
   for (const NamedHost& host : crew->hosts_) request.hosts.push_back(host.name);
   TUTTI_RETURN_IF_ERROR(crew->crew_.start(std::move(request),
                                           std::chrono::duration_cast<std::chrono::milliseconds>(places.sweep.timeout)));
+  std::vector<std::string> paths;
+  std::string last;
+  for (int node = 0; node < crew->nodes(); ++node) {
+    if (!crew->crew_.loss(node)) {
+      const auto& hello = crew->crew_.hello(node);
+      last = accept::leaf_from_slurm(hello.topology_address, hello.topology_pattern);
+    }
+    paths.push_back(last);  // one that has not come plays nowhere: any leaf will do
+  }
+  crew->leaves_ = accept::leaves_from_paths(paths);
   return crew;
 }
 

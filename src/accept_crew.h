@@ -43,7 +43,11 @@ class HostsCrew final : public harness::accept::Crew {
 
   [[nodiscard]] int nodes() const override { return static_cast<int>(hosts_.size()); }
   [[nodiscard]] std::string name_of(int node) const override { return hosts_.at(static_cast<std::size_t>(node)).name; }
-  [[nodiscard]] int leaf_of(int /*node*/) const override { return 0; }
+  [[nodiscard]] int leaf_of(int node) const override {
+    return leaves_.empty() ? 0 : leaves_.at(static_cast<std::size_t>(node));
+  }
+  /// Whether Slurm has told each host its leaf.
+  [[nodiscard]] bool are_leaves_known() const { return !leaves_.empty(); }
   [[nodiscard]] std::string absence_of(int node) const override;
   [[nodiscard]] std::string library() const override;
   [[nodiscard]] bool plays_library(harness::accept::Measure measure) const override;
@@ -72,6 +76,7 @@ class HostsCrew final : public harness::accept::Crew {
   Settings places_;
   PlayedSystem system_;
   std::vector<NamedHost> hosts_;
+  std::vector<int> leaves_;                             ///< by host; empty: they are not known
   std::map<std::string, std::vector<double>> seconds_;  ///< by kind, that jobs took
   std::uint64_t plays_ = 0;
   struct Ready {

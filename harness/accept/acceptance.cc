@@ -211,9 +211,9 @@ class Acceptance {
 
   /// What the library failed in is played by the bare transport too.
   void compare_library(std::string_view stage) {
-    if (!is_of_library(stage) || observer_.is_stopped()) return;
+    if (!is_of_library(stage)) return;
     report_.library_stages.emplace_back(stage);
-    if (stage == "alone") return;
+    if (stage == "alone" || observer_.is_stopped()) return;
     const std::vector<int> good = nodes(Passed::all_but_failed);
     Configuration configuration(crew_, pairs_, good, observer_);
     for (Finding& one : report_.findings.parts) {

@@ -90,6 +90,52 @@ void count_pairs(Findings& findings, const FirstPass& pass, const PairPlayer& pl
   }
 }
 
+/// The tests of the suspect in the first pass, at most so many, evenly spread over it.
+void add_first_pass(Finding& finding, const FirstPass& pass, const Fit& fit, const Suspects& suspects,
+                    const PairPlayer& player) {
+  constexpr std::size_t kMost = 400;
+  for (const Sample& one : pass.samples) {
+    const bool is_there = finding.second < 0 ? one.sender == finding.first || one.receiver == finding.first
+                                             : (one.sender == finding.first && one.receiver == finding.second) ||
+                                                   (one.sender == finding.second && one.receiver == finding.first);
+    if (!is_there || std::isnan(one.log_speed)) continue;
+    const double level = player.is_far(one.sender, one.receiver) ? suspects.far : suspects.near;
+    const double off = one.log_speed - fit.shifts[at(one.round)] - level;
+    if (std::isnan(off)) continue;
+    finding.over_time.push_back({.round = one.round, .is_out = one.sender == finding.first, .off = off});
+  }
+  const std::size_t stride = (finding.over_time.size() + kMost - 1) / kMost;
+  if (stride < 2) return;
+  std::vector<TestOverTime> kept;
+  for (std::size_t i = 0; i < finding.over_time.size(); i += stride) kept.push_back(finding.over_time[i]);
+  finding.over_time = std::move(kept);
+}
+
+/// Its repeats, visit by visit.
+void add_repeats(Finding& finding, const Repeats& repeats) {
+  const bool is_link = finding.second >= 0;
+  for (const Way way : kWays) {
+    SuspectPart part{.kind = SuspectPart::Kind::node, .first = finding.first, .way = way};
+    if (is_link) {
+      part = {.kind = SuspectPart::Kind::link,
+              .first = way == Way::out ? finding.first : finding.second,
+              .second = way == Way::out ? finding.second : finding.first};
+    }
+    const auto evidence = repeats.evidence().find(part);
+    if (evidence == repeats.evidence().end()) continue;
+    int visit = 0;
+    for (const std::vector<double>& values : evidence->second.visits) {
+      ++visit;
+      int round = 0;
+      for (const double off : values) {
+        finding.over_time.push_back({.visit = visit, .round = round++, .is_out = way == Way::out, .off = off});
+      }
+    }
+  }
+}
+
+bool has_tests_over_time(const Finding& finding) { return is_of_node(finding) || is_of_link(finding); }
+
 /// The verdict of each node follows from what was found about it.
 void set_verdicts(Findings& findings, const PairPlayer& player, const PairsPlan& plan) {
   for (int node = 0; node < std::ssize(findings.nodes); ++node) {
@@ -223,6 +269,11 @@ Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer) {
     repeats.run();
     findings.repeats = repeats.rounds();
     auto culprits = culprits_of(player, plan, suspects, repeats);
+    for (Finding& culprit : culprits) {
+      if (!has_tests_over_time(culprit)) continue;
+      add_first_pass(culprit, pass, fit, suspects, player);
+      add_repeats(culprit, repeats);
+    }
     if (!plan.baseline && is_level_in_doubt(culprits, player)) {
       for (Finding& culprit : culprits) culprit.judgement.verdict = Verdict::undecided;
     }
@@ -234,7 +285,9 @@ Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer) {
     for (Finding& unsteady : unsteady_nodes(pass, fit, player, plan.limits)) {
       const bool is_known = std::ranges::any_of(
           found, [&](const Finding& one) { return is_about(one, unsteady.first) || one.what == Class::split; });
-      if (!is_known) found.push_back(std::move(unsteady));
+      if (is_known) continue;
+      add_first_pass(unsteady, pass, fit, suspects, player);
+      found.push_back(std::move(unsteady));
     }
   }
   std::ranges::stable_sort(found, {}, gravity_of);

@@ -91,6 +91,14 @@ Document json_of(const AcceptReport& report, const Finding& finding) {
     one["rail"] = finding.rail == kNoRail ? Document(nullptr) : Document(rail_of(report, finding));
   one["stage"] = finding.stage;
   if (!finding.detail.empty()) one["detail"] = finding.detail;
+  if (!finding.over_time.empty()) {
+    Document tests = Document::array();
+    for (const TestOverTime& test : finding.over_time) {
+      const double ratio = std::round(1e4 * std::expm1(test.off)) / 1e4;
+      tests.push_back({test.visit, test.round, test.is_out ? "out" : "in", number_or_null(ratio)});
+    }
+    one["over_time"] = std::move(tests);
+  }
   return one;
 }
 

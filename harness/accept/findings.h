@@ -37,6 +37,14 @@ enum class Class {
 };
 [[nodiscard]] std::string_view to_string(Class what);  ///< "nic-out", "link-dir", "too fast"
 
+/// One test of a suspect, in the order of time.
+struct TestOverTime {
+  int visit = 0;       ///< 0: of the first pass; else of that visit of repeats
+  int round = 0;       ///< of the first pass, or within the visit
+  bool is_out = true;  ///< it sends; of a link, from first to second
+  double off = 0;      ///< logarithm of the ratio to the level, less what the round had in common
+};
+
 struct Finding {
   Class what = Class::none;
   int first = -1;       ///< a node; of uplink and uplink_dir a leaf; -1: the cluster
@@ -51,8 +59,9 @@ struct Finding {
   std::vector<int> members;  ///< of split: the nodes of the slower group
   std::string detail;        ///< of wrong and dead: what the crew said
   std::string stage = {};    ///< that found it
-  Judgement bare = {};       ///< of configuration: the bare transport's, beside that of the library
-  int rail = kNoRail;        ///< on which alone it was found; kNoRail: on all, or on the only one
+  std::vector<TestOverTime> over_time = {};  ///< of nodes and links that pairs have found
+  Judgement bare = {};                       ///< of configuration: the bare transport's, beside that of the library
+  int rail = kNoRail;                        ///< on which alone it was found; kNoRail: on all, or on the only one
 };
 
 /// Findings that are about the node itself, not about a link or a leaf.

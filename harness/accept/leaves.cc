@@ -29,6 +29,33 @@ std::vector<int> leaves_of_size(int nodes, int size) {
   return leaves;
 }
 
+std::string leaf_from_slurm(std::string_view address, std::string_view pattern) {
+  // A node's name may have dots, a switch's has none.
+  const auto switches = std::ranges::count(pattern, '.');
+  const std::string_view last = pattern.substr(pattern.rfind('.') + 1);
+  if (switches == 0 || last != "node") return {};
+  const std::string_view before_last = pattern.substr(0, pattern.rfind('.'));
+  const std::string_view kind = before_last.substr(before_last.rfind('.') + 1);
+  if (kind != "switch" && kind != "block") return {};
+  std::size_t end = 0;
+  for (std::ptrdiff_t level = 0; level < switches; ++level) {
+    end = address.find('.', level == 0 ? 0 : end + 1);
+    if (end == address.npos) return {};
+  }
+  const bool has_node = end + 1 < address.size();
+  return has_node && address.front() != '.' ? std::string(address.substr(0, end)) : std::string();
+}
+
+std::vector<int> leaves_from_paths(std::span<const std::string> paths) {
+  std::map<std::string_view, int> numbers;
+  std::vector<int> leaves;
+  for (const std::string& path : paths) {
+    if (path.empty()) return {};
+    leaves.push_back(numbers.try_emplace(path, static_cast<int>(numbers.size())).first->second);
+  }
+  return leaves;
+}
+
 Result<std::vector<int>> leaves_from_file(std::string_view text, std::span<const std::string> names) {
   constexpr int kNone = -1;
   std::vector<int> leaves(names.size(), kNone);

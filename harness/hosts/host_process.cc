@@ -331,6 +331,12 @@ Status serve(const Invitation& invitation, const std::string& build, const Stand
   } else {
     TUTTI_ASSIGN_OR_RETURN(hello.interface, tcp::address_of_interface(invitation.interface));
   }
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  hello.topology_address = variable("SLURM_TOPOLOGY_ADDR");
+  hello.topology_pattern = variable("SLURM_TOPOLOGY_ADDR_PATTERN");
   hello.rails = rails_of(invitation);
   TUTTI_ASSIGN_OR_RETURN(const tcp::Secret key, tcp::secret_from(invitation.key));
   HostProcess process(FrameStream(std::move(launcher.socket), launcher.session),

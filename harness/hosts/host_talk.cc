@@ -86,6 +86,8 @@ std::string to_json(const HostHello& hello) {
               {"description", hello.description},
               {"fingerprint", hello.fingerprint},
               {"interface", hello.interface},
+              {"topology_address", hello.topology_address},
+              {"topology_pattern", hello.topology_pattern},
               {"rails", std::move(rails)}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -97,7 +99,9 @@ Result<HostHello> hello_from_json(std::string_view text) {
                     .kernel = all.at("kernel"),
                     .description = all.at("description"),
                     .fingerprint = all.at("fingerprint"),
-                    .interface = all.at("interface")};
+                    .interface = all.at("interface"),
+                    .topology_address = all.at("topology_address"),
+                    .topology_pattern = all.at("topology_pattern")};
     for (const json& rail : all.at("rails")) {
       hello.rails.push_back({.address = rail.at("address"), .problem = rail.at("problem")});
     }

@@ -94,13 +94,15 @@ struct HostRail {
 };
 
 struct HostHello {
-  std::string build;                 ///< the version text
-  std::string name;                  ///< the host's own
-  std::string kernel;                ///< the same on hosts that are one
-  int cores = 1;                     ///< that its ranks may use
-  std::string description;           ///< describe_machine() of there, as JSON text
-  std::string fingerprint;           ///< of that description
-  std::string interface;             ///< at which its ranks will listen
+  std::string build;        ///< the version text
+  std::string name;         ///< the host's own
+  std::string kernel;       ///< the same on hosts that are one
+  int cores = 1;            ///< that its ranks may use
+  std::string description;  ///< describe_machine() of there, as JSON text
+  std::string fingerprint;  ///< of that description
+  std::string interface;    ///< at which its ranks will listen
+  /// SLURM_TOPOLOGY_ADDR and SLURM_TOPOLOGY_ADDR_PATTERN of its environment; empty: Slurm has not started it.
+  std::string topology_address = {}, topology_pattern = {};
   std::vector<HostRail> rails = {};  ///< as many as the invitation has
 };
 [[nodiscard]] std::string to_json(const HostHello& hello);

@@ -14,6 +14,8 @@ from pictures_numbers import is_number
 
 MOST_LABELS = 64  # names on an axis
 SHADES = 20       # percent beyond which a colour says no more
+WINDOWS = 8       # of the first pass, as the rule for spells has them
+MOST_TIME_LINES = 8
 MOODS = {"PASS": "good", "FAIL": "bad", "ERROR": "bad"}
 
 
@@ -103,6 +105,72 @@ def heat_map(document: dict, nodes: list[dict], where: str = "", name: str = "ma
     alt = (f"A square of {len(order)} senders by {len(order)} receivers, sorted by leaf. Red is slower than the fleet, blue faster, "
            f"white as fast. The slowest cell is {names[at[0]]} to {names[at[1]]}, {worst:+.1f} %.")
     return drawn(name, f"Who reaches whom how fast{where}: the median of the first pass, against the fleet", alt, "matrix", "", draw)
+
+
+def tests_of(finding: dict) -> list[tuple[int, int, str, float]]:
+    """Visit, round, direction and percent of each test, in the order of time."""
+    found = []
+    for item in finding.get("over_time") or []:
+        if isinstance(item, list) and len(item) == 4 and all(is_number(item[at]) for at in (0, 1, 3)):
+            found.append((int(item[0]), int(item[1]), "in" if item[2] == "in" else "out", 100 * float(item[3])))
+    return sorted(found)
+
+
+def time_line(document: dict, finding: dict, at: int):
+    """The tests of a suspect over time: the first pass in windows, then each visit of repeats."""
+    tests = tests_of(finding)
+    if not tests:
+        return None
+    nodes = [style.plain(name) for name in finding.get("nodes") or []]
+    who = " and ".join(nodes) or "a suspect"
+    rail = f" on rail {style.plain(finding['rail'])}" if finding.get("rail") else ""
+    visits = sorted({visit for visit, *_ in tests})
+    # Each visit has a part of the axis of its own; the first pass has twice as much.
+    widths = [2.0 if visit == 0 else 1.0 for visit in visits]
+    begins = [sum(widths[:index]) for index in range(len(widths))]
+    last = {visit: max(round_ for one, round_, *_ in tests if one == visit) for visit in visits}
+
+    def place(visit: int, round_: int) -> float:
+        index = visits.index(visit)
+        return begins[index] + widths[index] * (0.05 + 0.9 * round_ / max(last[visit], 1))
+
+    margin = -100 * document["margin"] if is_number(document.get("margin")) else None
+
+    def draw():
+        figure = new_figure(6.4, 1.9)
+        axes = figure.add_axes((0.1, 0.26, 0.88, 0.6))
+        for index, visit in enumerate(visits):
+            if index % 2:
+                axes.axvspan(begins[index], begins[index] + widths[index], color=style.INK, alpha=0.06, linewidth=0)
+            if visit == 0:  # windows of the first pass, in which spells show
+                for window in range(1, WINDOWS):
+                    axes.axvline(begins[index] + widths[index] * window / WINDOWS, color=style.INK, linewidth=0.3, alpha=0.5)
+        for way, marker, colour in (("out", "o", "#b2182b"), ("in", "s", "#2166ac")):
+            points = [(place(visit, round_), value) for visit, round_, one, value in tests if one == way]
+            if points:
+                axes.plot(*zip(*points), marker, color=colour, markersize=2.6, markeredgewidth=0, label="sends" if way == "out" else "receives")
+        axes.axhline(0, color=style.INK, linewidth=0.6)
+        if margin is not None:
+            axes.axhline(margin, color=style.INK, linewidth=0.6, linestyle="--")
+        axes.set_xlim(0, sum(widths))
+        names = ["first pass" if visit == 0 else f"visit {visit}" for visit in visits]
+        axes.set_xticks([begin + width / 2 for begin, width in zip(begins, widths)], names, fontsize=7)
+        axes.tick_params(axis="x", length=0)
+        axes.tick_params(axis="y", labelsize=7)
+        axes.set_ylabel("percent", fontsize=7)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncol=2, fontsize=7, frameon=False, borderaxespad=0)
+        return figure
+
+    middle = numpy.median([value for *_, value in tests])
+    alt = (f"{len(tests)} tests of {who}{rail} in the order of time, in percent of the level: the first pass in {WINDOWS} windows, then "
+           f"{len(visits) - (0 in visits)} visits of repeats. Their median is {middle:+.1f} %. The dashed line is the margin.")
+    return drawn(f"time-{at}", f"{who}{rail}: its tests over time", alt, "time", "", draw)
+
+
+def time_lines(document: dict) -> list:
+    """Of the worst findings that have tests, as many as a page can take."""
+    found = [time_line(document, finding, at) for at, finding in enumerate(document.get("findings") or []) if isinstance(finding, dict)]
+    return [picture for picture in found if picture][:MOST_TIME_LINES]
 
 
 def findings_of(document: dict) -> list[dict]:
@@ -204,6 +272,7 @@ def render(document: dict) -> str:
     document = style.plain_texts(document)
     nodes = [item for item in document.get("nodes") or [] if isinstance(item, dict) and isinstance(item.get("node"), str)]
     pictures = heat_maps(document, nodes)
+    shown = [{"name": picture.name, "title": picture.title, "alt": picture.alt, "svg": Markup(picture.svg)} for picture in time_lines(document)]
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(FOLDER), autoescape=True, trim_blocks=True,
                                      lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     sheet = (FOLDER / "page.css").read_text()
@@ -213,4 +282,4 @@ def render(document: dict) -> str:
         findings=findings_of(document), nodes=nodes_of(lines_of(document, nodes)), has_rails=bool(rails_of(document)), excluded=excluded, facts=facts_of(document),
         inventory=inventory_of(document), groups=groups_of(document),
         pictures=[{"name": picture.name, "title": picture.title, "alt": picture.alt, "svg": Markup(picture.svg)} for picture in pictures],
-        sheet=Markup(sheet))
+        time_lines=shown, sheet=Markup(sheet))
