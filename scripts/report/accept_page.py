@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import jinja2
 import numpy
 from markupsafe import Markup
@@ -13,6 +15,7 @@ from pictures_base import drawn, new_figure
 from pictures_numbers import is_number
 
 MOST_LABELS = 64  # names on an axis
+MOST_CELLS = 256  # nodes whose cells can be seen; of more, leaves have cells, and nodes marks beside them
 SHADES = 20       # percent beyond which a colour says no more
 WINDOWS = 8       # of the first pass, as the rule for spells has them
 MOST_TIME_LINES = 8
@@ -49,7 +52,7 @@ def matrix_of(document: dict) -> numpy.ndarray | None:
 def heat_maps(document: dict, nodes: list[dict]) -> list:
     """A matrix for each rail, or the only one."""
     rails = rails_of(document)
-    found = [heat_map(rail, nodes, f" on rail {style.plain(rail['rail'])}", f"matrix-{at}") for at, rail in enumerate(rails)]
+    found = [heat_map({"margin": document.get("margin"), **rail}, nodes, f" on rail {style.plain(rail['rail'])}", f"matrix-{at}") for at, rail in enumerate(rails)]
     return [picture for picture in (found if rails else [heat_map(document, nodes)]) if picture]
 
 
@@ -68,11 +71,57 @@ def heat_map(document: dict, nodes: list[dict], where: str = "", name: str = "ma
         return numpy.array([numpy.nanmedian(line) if not numpy.isnan(line).all() else numpy.nan
                             for line in (sorted_cells if axis else sorted_cells.T)])
 
+    slow_below = -100 * document["margin"] if is_number(document.get("margin")) else -SHADES
+
+    def draw_leaves():
+        begins = [at for at in range(len(order)) if at == 0 or leaves[at] != leaves[at - 1]]
+        ends = [*begins[1:], len(order)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # blocks without any test
+            blocks = numpy.array([[numpy.nanmedian(sorted_cells[a:b, c:d]) for c, d in zip(begins, ends)] for a, b in zip(begins, ends)])
+        figure = new_figure(7.4, 7.4)
+        grid = figure.add_gridspec(2, 2, width_ratios=(5, 1.2), height_ratios=(1.2, 5), wspace=0.05, hspace=0.05, left=0.12, right=0.86,
+                                   top=0.94, bottom=0.12)
+        cells = figure.add_subplot(grid[1, 0])
+        image = cells.imshow(blocks, cmap="RdBu", vmin=-SHADES, vmax=SHADES, aspect="auto", interpolation="nearest",
+                             extent=(0, len(begins), len(begins), 0))
+        above, beside = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 1])
+        # A node stands within its leaf's cells.
+        places = [leaf + (at - a + 0.5) / (b - a) for leaf, (a, b) in enumerate(zip(begins, ends)) for at in range(a, b)]
+        for axes, values, is_above in ((above, median(0), True), (beside, median(1), False)):
+            axes.plot(*((places, values) if is_above else (values, places)), "o", color=style.INK, markersize=1.8, markeredgewidth=0)
+            slow = [at for at, value in enumerate(values) if value < slow_below]
+            chosen = [places[at] for at in slow], [values[at] for at in slow]
+            axes.plot(*(chosen if is_above else chosen[::-1]), "o", color="#b2182b", markersize=4, markeredgewidth=0)
+            for at in slow[:4]:
+                axes.annotate(names[at], (places[at], values[at]) if is_above else (values[at], places[at]), fontsize=7, color="#b2182b",
+                              xytext=(4, 2), textcoords="offset points")
+            axes.tick_params(labelsize=7)
+        above.set_xlim(0, len(begins))
+        above.set_xticks([])
+        beside.set_ylim(len(begins), 0)
+        beside.set_yticks([])
+        above.set_title("each node: median received, percent", fontsize=8, loc="left")
+        beside.set_title("sent", fontsize=8, loc="left")
+        step = max(1, len(begins) // 32)
+        labels = [leaves[at].removeprefix("leaf ") or names[at] for at in begins][::step]
+        ticks = [at + 0.5 for at in range(len(begins))][::step]
+        cells.set_xticks(ticks, labels, rotation=90, fontsize=7)
+        cells.set_yticks(ticks, labels, fontsize=7)
+        cells.set_xlabel("receiver's leaf")
+        cells.set_ylabel("sender's leaf")
+        colours = figure.colorbar(image, cax=figure.add_axes((0.88, 0.12, 0.02, 0.6)))
+        colours.set_label("percent of the fleet's level, median", fontsize=8)
+        colours.ax.tick_params(labelsize=7)
+        return figure
+
     def draw():
+        if len(order) > MOST_CELLS and len(set(leaves)) > 1:
+            return draw_leaves()
         side = 5.2 if many else max(3.2, 0.13 * len(order) + 2.4)
         figure = new_figure(side + 1.5, side + 0.9)
         grid = figure.add_gridspec(2, 2, width_ratios=(side, 0.35), height_ratios=(0.35, side), wspace=0.04, hspace=0.04,
-                                   left=0.12, right=0.93, top=0.96, bottom=0.12)
+                                   left=0.12, right=0.88, top=0.96, bottom=0.12)
         cells = figure.add_subplot(grid[1, 0])
         options = {"cmap": "RdBu", "vmin": -SHADES, "vmax": SHADES, "aspect": "auto", "interpolation": "nearest"}
         image = cells.imshow(sorted_cells, **options)
@@ -97,13 +146,16 @@ def heat_map(document: dict, nodes: list[dict], where: str = "", name: str = "ma
                 cells.axvline(at - 0.5, color=style.INK, linewidth=0.6)
         cells.set_xlabel("receiver")
         cells.set_ylabel("sender")
-        figure.colorbar(image, ax=[above, cells, beside], fraction=0.03, pad=0.02, label="percent of the fleet's level")
+        figure.colorbar(image, ax=[above, cells, beside], fraction=0.03, pad=0.02).set_label("percent of the fleet's level", fontsize=8)
         return figure
 
     worst = numpy.nanmin(sorted_cells)
     at = numpy.unravel_index(numpy.nanargmin(sorted_cells), sorted_cells.shape)
-    alt = (f"A square of {len(order)} senders by {len(order)} receivers, sorted by leaf. Red is slower than the fleet, blue faster, "
-           f"white as fast. The slowest cell is {names[at[0]]} to {names[at[1]]}, {worst:+.1f} %.")
+    is_by_leaf = len(order) > MOST_CELLS and len(set(leaves)) > 1
+    what = f"{len(set(leaves))} leaves by as many, with a mark for each of {len(order)} nodes beside it" if is_by_leaf else \
+        f"{len(order)} senders by {len(order)} receivers, sorted by leaf"
+    alt = (f"A square of {what}. Red is slower than the fleet, blue faster, white as fast. The slowest cell is {names[at[0]]} to "
+           f"{names[at[1]]}, {worst:+.1f} %.")
     return drawn(name, f"Who reaches whom how fast{where}: the median of the first pass, against the fleet", alt, "matrix", "", draw)
 
 
@@ -129,11 +181,14 @@ def time_line(document: dict, finding: dict, at: int):
     widths = [2.0 if visit == 0 else 1.0 for visit in visits]
     begins = [sum(widths[:index]) for index in range(len(widths))]
     last = {visit: max(round_ for one, round_, *_ in tests if one == visit) for visit in visits}
+    if is_number(document.get("rounds")):  # of a pass that has a round for each direction; the same on each rail
+        last[0] = max(last.get(0, 0), 2 * document["rounds"] // max(1, len(rails_of(document))) - 1)
 
     def place(visit: int, round_: int) -> float:
         index = visits.index(visit)
         return begins[index] + widths[index] * (0.05 + 0.9 * round_ / max(last[visit], 1))
 
+    labels = {"out": f"{nodes[0]} to {nodes[1]}", "in": f"{nodes[1]} to {nodes[0]}"} if len(nodes) == 2 else {"out": "sends", "in": "receives"}
     margin = -100 * document["margin"] if is_number(document.get("margin")) else None
 
     def draw():
@@ -148,7 +203,7 @@ def time_line(document: dict, finding: dict, at: int):
         for way, marker, colour in (("out", "o", "#b2182b"), ("in", "s", "#2166ac")):
             points = [(place(visit, round_), value) for visit, round_, one, value in tests if one == way]
             if points:
-                axes.plot(*zip(*points), marker, color=colour, markersize=2.6, markeredgewidth=0, label="sends" if way == "out" else "receives")
+                axes.plot(*zip(*points), marker, color=colour, markersize=2.6, markeredgewidth=0, label=labels[way])
         axes.axhline(0, color=style.INK, linewidth=0.6)
         if margin is not None:
             axes.axhline(margin, color=style.INK, linewidth=0.6, linestyle="--")
@@ -164,13 +219,14 @@ def time_line(document: dict, finding: dict, at: int):
     middle = numpy.median([value for *_, value in tests])
     alt = (f"{len(tests)} tests of {who}{rail} in the order of time, in percent of the level: the first pass in {WINDOWS} windows, then "
            f"{len(visits) - (0 in visits)} visits of repeats. Their median is {middle:+.1f} %. The dashed line is the margin.")
-    return drawn(f"time-{at}", f"{who}{rail}: its tests over time", alt, "time", "", draw)
+    return drawn(f"time-{at}", f"{who}{rail}: {'their' if len(nodes) == 2 else 'its'} tests over time", alt, "time", "", draw)
 
 
 def time_lines(document: dict) -> list:
-    """Of the worst findings that have tests, as many as a page can take."""
-    found = [time_line(document, finding, at) for at, finding in enumerate(document.get("findings") or []) if isinstance(finding, dict)]
-    return [picture for picture in found if picture][:MOST_TIME_LINES]
+    """As many as a page can take: nodes before links, then the worst first."""
+    findings = [(at, finding) for at, finding in enumerate(document.get("findings") or []) if isinstance(finding, dict) and tests_of(finding)]
+    findings.sort(key=lambda item: len(item[1].get("nodes") or []))
+    return [time_line(document, finding, at) for at, finding in findings[:MOST_TIME_LINES]]
 
 
 def findings_of(document: dict) -> list[dict]:

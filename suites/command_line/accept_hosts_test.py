@@ -190,14 +190,32 @@ class AcceptedHosts(unittest.TestCase):
             self.assertEqual(run.left_behind(), [])
 
 
+    def test_rails_are_resolved_on_each_host_and_one_that_is_not_there_is_named(self):
+        with self.on("a,b", "--rails", "127.0.0.0/8,no-such0,lo", "--budget", "3s", "--json", "{folder}/json") as run:
+            result = run.wait(support.patience(60))
+            self.assertEqual(result.code, 3, result)
+            self.assertRegex(result.out, r"ERROR: rail no-such0: a is not tested: 'no-such0' is neither an interface of this machine nor its address")
+            self.assertEqual({line["rail"] for line in self.written(run)}, {"127.0.0.0/8"})
+            self.assertEqual(self.failed(run), [])
+            rails = {rail["rail"]: {node["verdict"] for node in rail["nodes"]} for rail in json.loads((run.path / "json").read_text())["rails"]}
+            self.assertEqual((rails["no-such0"], rails["lo"]), ({"ERROR"}, {"ERROR"}))
+            self.assertIn("rails '127.0.0.0/8' and 'lo' are both in the network 127.0.0.0/8: the kernel sends over one of them", result.out)
+            self.assertEqual(run.left_behind(), [], result)
+
+
 class Started(joined_test.Joined):
     """A starter has started a process on each host, as srun, mpirun and torchrun do."""
 
     def test_the_first_process_of_each_host_stays_there_and_the_others_end(self):
         path = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="tutti-lines-"))) / "lines"
-        runs = self.start([2, 1, 1], "accept", "--stages", "pairs", "--margin", "50%", "--budget", "4s", "--lines", path)
+        slurm = {0: "s0.s1.n0", 2: "s0.s2.n2", 3: "s0.s1.n3"}  # of the first process on each host
+        runs = self.start([2, 1, 1], "accept", "--stages", "pairs", "--margin", "50%", "--budget", "4s", "--lines", path,
+                          own=lambda rank: {"SLURM_TOPOLOGY_ADDR": slurm.get(rank), "SLURM_TOPOLOGY_ADDR_PATTERN": "switch.switch.node"})
         results = self.ends(runs)
         self.assertEqual([result.code for result in results[1:]], [0] * 3, results)
+        rows = [line.split() for line in results[0].out.splitlines() if line.startswith("  ")]
+        self.assertEqual([row[-1] for row in rows], ["A", "B", "A"], results[0])
+        self.assertNotIn("Leaves are not known", results[0].out)
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         self.assertEqual(len(lines[0]["nodes"]), 3)
         tests = [line for line in lines if "group" in line]
