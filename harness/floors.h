@@ -2,7 +2,7 @@
 // The floors of the harness, from the ground up. A file includes its own folder and floors below; the floors' test
 // (suites/floors) reads these lines.
 //   floor 1: statistics, machine, text
-//   floor 2: cases
+//   floor 2: cases, exchange
 //   floor 3: verify, record, process, board
 //   floor 4: backends, launch
 //   floor 5: measure, hosts

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tutti draw`: a schedule as a picture, in the terminal or as SVG; and a gallery of all of them.
+// `tutti draw`: a schedule as a picture, in the terminal or as SVG; and a gallery of all of them. A name that ends with
+// .xml is a file of MSCCL XML.
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "harness/cases/counts.h"
 #include "harness/draw/gallery.h"
 #include "harness/draw/story.h"
+#include "harness/exchange/import.h"
 #include "harness/text/file.h"
 #include "harness/text/output_file.h"
 #include "harness/text/streams.h"
@@ -127,12 +129,31 @@ int draw_all(const DrawRequest& request, const CLI::App& command) {
   return exit_ok;
 }
 
+/// The picture of an algorithm that somebody else made.
+Result<std::string> picture_of_file(const DrawRequest& request, const CLI::App& command) {
+  for (const char* flag : {"--algorithm", "--ranks", "--root", "--hosts", "--counts"}) {
+    if (command.count(flag) == 0) continue;
+    return error(Code::invalid_argument, "{0}: a file says it itself; leave {0} out", flag);
+  }
+  TUTTI_ASSIGN_OR_RETURN(const auto imported, harness::exchange::import_file(request.collective));
+  const Problem& problem = imported.schedule.problem;
+  std::string title = fmt::format("{} '{}' on {} ranks", to_string(problem.collective), imported.name, problem.ranks);
+  if (is_rooted(problem.collective)) title += fmt::format(", root {}", problem.root);
+  const std::string idea = fmt::format("From {}.", shown(request.collective));
+  return request.svg.empty() ? harness::draw::schedule_text(imported.schedule, title, idea)
+                             : harness::draw::schedule_svg(imported.schedule, title, idea);
+}
+
+Result<std::string> picture_of(const DrawRequest& request, const CLI::App& command) {
+  if (request.collective.ends_with(".xml")) return picture_of_file(request, command);
+  TUTTI_ASSIGN_OR_RETURN(const DrawnSchedule drawing, drawing_of(request, command));
+  return request.svg.empty() ? drawn_text(drawing) : drawn_svg(drawing);
+}
+
 int draw(const DrawRequest& request, const CLI::App& command) {
   if (request.collective == "all") return draw_all(request, command);
-  const auto drawing = drawing_of(request, command);
-  if (!drawing.is_ok()) return complain(drawing.status());
   const bool is_svg = !request.svg.empty();
-  const auto picture = is_svg ? drawn_svg(drawing.value()) : drawn_text(drawing.value());
+  const auto picture = picture_of(request, command);
   if (!picture.is_ok()) return complain(picture.status());
   if (!is_svg || request.svg == "-") {
     harness::print("{}", picture.value());
@@ -148,7 +169,9 @@ void add_draw(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("draw", "a schedule as a picture: who sends what to whom, round by round");
   command->footer("Example: tutti draw all_reduce --algorithm ring --ranks 5 --svg ring.svg");
   auto request = std::make_shared<DrawRequest>();
-  command->add_option("COLLECTIVE", request->collective, "what is drawn; all: a gallery of every algorithm")
+  command
+      ->add_option("COLLECTIVE", request->collective,
+                   "what is drawn; all: a gallery of every algorithm; FILE.xml: MSCCL's")
       ->type_name("")
       ->required();
   const auto add = [&](const char* flag, std::string& value, const char* type, const std::string& help) {

@@ -71,6 +71,7 @@ int main(int argc, char** argv) {
   add_explain(program, action);
   add_draw(program, action);
   add_simulate(program, action);
+  add_export(program, action);
   add_train(program, action);
   add_gate(program, action);
   add_accept(program, action);

@@ -63,6 +63,7 @@ void add_prove(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
 void add_draw(CLI::App& program, Action& action);
 void add_simulate(CLI::App& program, Action& action);
+void add_export(CLI::App& program, Action& action);
 void add_train(CLI::App& program, Action& action);
 void add_gate(CLI::App& program, Action& action);
 void add_accept(CLI::App& program, Action& action);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti prove`: proves the schedules of every algorithm asked for, for every number of ranks, and prints what was
-// derived. On many ranks it proves the schedule in units, and not the plans in their forms.
+// derived. On many ranks it proves the schedule in units, and not the plans in their forms. With --import it proves an
+// algorithm that a file holds.
 #include "impl/prove/prove.h"
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/cases/expand.h"
+#include "harness/exchange/import.h"
 #include "harness/machine/allowed_cores.h"
 #include "harness/process/interrupts.h"
 #include "harness/text/counted.h"
@@ -27,6 +29,7 @@
 #include "impl/algorithms/algorithm.h"
 #include "impl/prove/prove_steps.h"
 #include "impl/types/names.h"
+#include "impl/types/number.h"
 #include "src/options.h"
 #include "src/program.h"
 #include "src/progress.h"
@@ -320,6 +323,56 @@ int prove(const SweepOptions& options) {
   return proved.left_out.empty() ? exit_ok : exit_environment;
 }
 
+/// An algorithm that somebody else made.
+struct ImportRequest {
+  std::string file;
+  std::string slots = std::to_string(harness::exchange::kUsualSlots);
+};
+
+/// What the file says it is, and that it is so.
+void print_imported(const harness::exchange::Imported& imported, const ScheduleProof& proof) {
+  const Problem& problem = imported.schedule.problem;
+  const auto yes = [](bool is_so) { return is_so ? "yes" : "no"; };
+  harness::print(
+      "# {} '{}' on {} gpus{}, {} place: {} in {}, {} per block\n", to_string(problem.collective), imported.name,
+      problem.ranks, is_rooted(problem.collective) ? fmt::format(", root {}", problem.root) : "",
+      imported.is_in_place ? "in" : "out of", harness::counted(static_cast<std::size_t>(imported.steps), "step"),
+      harness::counted(static_cast<std::size_t>(imported.blocks), "thread block"),
+      harness::counted(static_cast<std::size_t>(imported.schedule.shape.units_per_block), "chunk"));
+  harness::print("#   thread blocks: no deadlock with {}, conflicting accesses in order, every output right\n",
+                 harness::counted(static_cast<std::size_t>(imported.least_slots), "slot"));
+  harness::print("#   as one program for each rank: order {}, same bits {}, synchronises {}, stable sends {}\n",
+                 yes(proof.labels.keeps_order), yes(proof.labels.same_bits), yes(proof.labels.synchronises),
+                 yes(proof.labels.sends_are_stable));
+}
+
+int prove_import(const ImportRequest& request, const CLI::App& command) {
+  for (const char* other : {"COLLECTIVE", "--ranks", "--algorithms", "--seed"}) {
+    if (command.count(other) == 0) continue;
+    return complain(error(Code::invalid_argument, "{0}: a file says it of --import itself; leave {0} out", other));
+  }
+  const auto slots =
+      of_flag("--slots", parse_number(request.slots, "a number of slots", 1, harness::exchange::kMostSlots));
+  if (!slots.is_ok()) return complain(slots.status());
+  const auto begin = std::chrono::steady_clock::now();
+  const auto imported = harness::exchange::import_file(request.file, slots.value());
+  const auto refuse = [&](const Status& status) {
+    if (status.code() != Code::refuted) return complain(error(status.code(), "--import: {}", status.message()));
+    harness::print("refuted: {}\n# prove: 1 file, 0 sets of plans proved, 1 refuted\n", status.message());
+    return int{exit_wrong};
+  };
+  if (!imported.is_ok()) return refuse(imported.status());
+  const auto proof = harness::exchange::prove_imported(imported.value());
+  if (!proof.is_ok()) {
+    return refuse(error(proof.status().code(), "{}: {}", shown(request.file), proof.status().message()));
+  }
+  print_imported(imported.value(), proof.value());
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  harness::print("# prove: 1 file, {} of plans proved, 0 refuted; {:.1f} s\n",
+                 harness::counted(static_cast<std::size_t>(proof.value().proofs), "set"), seconds.count());
+  return exit_ok;
+}
+
 }  // namespace
 
 void add_prove(CLI::App& program, Action& action) {
@@ -331,7 +384,19 @@ void add_prove(CLI::App& program, Action& action) {
                                 {"--algorithms", "all", "algorithms by name, or all"},
                                 {"--seed", "1", "of one root beside 0, 1 and the last"}},
       all_but_v_forms());
-  command->callback([&action, options] { action = [options] { return prove(*options); }; });
+  auto import = std::make_shared<ImportRequest>();
+  command->add_option("--import", import->file, "prove the algorithm in this file of MSCCL XML instead")
+      ->type_name("FILE");
+  command->add_option("--slots", import->slots, "with --import: messages that may be on their way on a channel")
+      ->type_name("N")
+      ->default_str(import->slots);
+  command->callback([&action, options, import, command] {
+    action = [options, import, command] {
+      if (command->count("--import") > 0) return prove_import(*import, *command);
+      if (command->count("--slots") == 0) return prove(*options);
+      return complain(error(Code::invalid_argument, "--slots: has no meaning without --import FILE; leave it out"));
+    };
+  });
 }
 
 }  // namespace tutti::program

@@ -35,22 +35,30 @@ std::string title_of(const DrawnSchedule& drawing) {
   return title;
 }
 
-Result<std::string> drawn_svg(const DrawnSchedule& drawing) {
-  if (drawing.problem.ranks <= kMostDrawn) {
-    TUTTI_ASSIGN_OR_RETURN(const Story story, story_of(schedule_for(drawing)));
-    return space_time_svg(story, title_of(drawing), idea_of(drawing));
+Result<std::string> schedule_svg(const Schedule& schedule, const std::string& title, const std::string& idea) {
+  if (schedule.problem.ranks <= kMostDrawn) {
+    TUTTI_ASSIGN_OR_RETURN(const Story story, story_of(schedule));
+    return space_time_svg(story, title, idea);
   }
-  TUTTI_ASSIGN_OR_RETURN(const Traffic traffic, traffic_of(schedule_for(drawing)));
-  return overview_svg(traffic, title_of(drawing), idea_of(drawing));
+  TUTTI_ASSIGN_OR_RETURN(const Traffic traffic, traffic_of(schedule));
+  return overview_svg(traffic, title, idea);
+}
+
+Result<std::string> schedule_text(const Schedule& schedule, const std::string& title, const std::string& idea) {
+  if (schedule.problem.ranks <= kMostDrawn) {
+    TUTTI_ASSIGN_OR_RETURN(const Story story, story_of(schedule));
+    return fmt::format("{}\n{}{}", title, wrapped(idea, 0, kTerminal), columns_text(story));
+  }
+  TUTTI_ASSIGN_OR_RETURN(const Traffic traffic, traffic_of(schedule));
+  return overview_text(traffic, title, idea);
+}
+
+Result<std::string> drawn_svg(const DrawnSchedule& drawing) {
+  return schedule_svg(schedule_for(drawing), title_of(drawing), idea_of(drawing));
 }
 
 Result<std::string> drawn_text(const DrawnSchedule& drawing) {
-  if (drawing.problem.ranks <= kMostDrawn) {
-    TUTTI_ASSIGN_OR_RETURN(const Story story, story_of(schedule_for(drawing)));
-    return fmt::format("{}\n{}{}", title_of(drawing), wrapped(idea_of(drawing), 0, kTerminal), columns_text(story));
-  }
-  TUTTI_ASSIGN_OR_RETURN(const Traffic traffic, traffic_of(schedule_for(drawing)));
-  return overview_text(traffic, title_of(drawing), idea_of(drawing));
+  return schedule_text(schedule_for(drawing), title_of(drawing), idea_of(drawing));
 }
 
 Problem shown_problem(const Algorithm& algorithm) {

@@ -24,6 +24,12 @@ struct DrawnSchedule {
 /// The same in at most kTerminal columns.
 [[nodiscard]] Result<std::string> drawn_text(const DrawnSchedule& drawing);
 
+/// A schedule that is no algorithm's, with a title and a sentence about it. Errors: as story_of.
+[[nodiscard]] Result<std::string> schedule_svg(const Schedule& schedule, const std::string& title,
+                                               const std::string& idea);
+[[nodiscard]] Result<std::string> schedule_text(const Schedule& schedule, const std::string& title,
+                                                const std::string& idea);
+
 /// 5 ranks; of algorithms by hosts 2 hosts of 3; of collectives of pairs 2 ranks.
 [[nodiscard]] Problem shown_problem(const Algorithm& algorithm);
 

@@ -78,13 +78,17 @@ std::string flaw_of_scratch(const Schedule& schedule, const Step& step) {
              : fmt::format("a MOVE of scratch alone, though a block has {} units, has no length", per_block);
 }
 
-/// A MOVE is as long as its operands in memory; a MOVE without such operands says whose length it has.
+/// A MOVE is as long as its operands in the user's memory; a MOVE without such operands says whose length it has, or
+/// moves whole units of scratch.
 std::string flaw_of_length(const Schedule& schedule, const Step& step) {
   const bool states_length = step.as_long_as.units.length > 0;
   const bool has_scratch = any_of(step, is_scratch);
-  if (has_scratch || any_of(step, is_user)) {
-    if (states_length) return "a MOVE of memory states another length";
+  if (any_of(step, is_user) && states_length) return "a MOVE of memory states another length";
+  if (any_of(step, is_user) || (has_scratch && !states_length)) {
     return has_scratch ? flaw_of_scratch(schedule, step) : std::string();
+  }
+  if (has_scratch && (count_of(step.as_long_as.units) != 1 || tutti::length_of(step) != 1)) {
+    return "a MOVE of scratch as long as something else, of more than one unit";
   }
   if (!states_length) return "a MOVE without memory has no length";
   if (!is_user(step.as_long_as)) return "a MOVE as long as something that is neither input nor output";

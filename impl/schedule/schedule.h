@@ -132,7 +132,7 @@ struct Step {
   /// allow. A MOVE that has run out of slices is passed over. A send and a receive in turn need one slot each, of any
   /// length.
   bool in_turn_with_next = false;
-  /// MOVE from channels to channels alone: whose length it has, without touching it; empty for all other steps.
+  /// MOVE of channels alone, or of scratch where a block has several units: whose length it has; else empty.
   Operand as_long_as;
   /// SIGNAL, WAIT: to or for which ranks. A set may hold the rank itself, where it signals before it waits.
   RankSet ranks;

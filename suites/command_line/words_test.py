@@ -19,7 +19,7 @@ import unittest
 
 import support
 
-COMMANDS = [[], ["run"], ["check"], ["check", "soak"], ["prove"], ["explain"], ["draw"], ["simulate"], ["train"], ["gate"], ["accept"], ["guidelines"], ["compare"], ["report"], ["list"], ["doctor"]]
+COMMANDS = [[], ["run"], ["check"], ["check", "soak"], ["prove"], ["explain"], ["draw"], ["simulate"], ["export"], ["train"], ["gate"], ["accept"], ["guidelines"], ["compare"], ["report"], ["list"], ["doctor"]]
 
 
 def help_of(command, columns=100):
@@ -141,7 +141,7 @@ class ManPage(unittest.TestCase):
     def test_the_synopsis_says_what_takes_collectives(self):
         synopsis = self.page[self.page.index(".SH SYNOPSIS"):self.page.index(".SH COMMANDS")]
         for command, takes in [("run", " [COLLECTIVE...]"), ("check", " [COLLECTIVE...]"), ("check soak", ""),
-                               ("prove", " [COLLECTIVE...]"), ("explain", " COLLECTIVE"), ("draw", " COLLECTIVE"), ("simulate", " [COLLECTIVE...]"), ("train", ""), ("gate", ""), ("list", "")]:
+                               ("prove", " [COLLECTIVE...]"), ("explain", " COLLECTIVE"), ("draw", " COLLECTIVE"), ("simulate", " [COLLECTIVE...]"), ("export", " COLLECTIVE"), ("train", ""), ("gate", ""), ("list", "")]:
             self.assertIn(f"\n\\fBtutti {command}\\fR [options]{takes}\n", synopsis)
 
     def test_the_width_of_tables_is_in_it(self):
@@ -184,7 +184,7 @@ class Bash(unittest.TestCase):
         return done.stdout.split()
 
     def test_subcommands_and_collectives(self):
-        self.assertEqual(self.words(""), ["run", "check", "prove", "explain", "draw", "simulate", "train", "gate", "accept", "guidelines", "compare", "report", "list", "doctor"])
+        self.assertEqual(self.words(""), ["run", "check", "prove", "explain", "draw", "simulate", "export", "train", "gate", "accept", "guidelines", "compare", "report", "list", "doctor"])
         self.assertEqual(self.words("do"), ["doctor"])
         known = json.loads(support.run("list", "--json").out)["collectives"]
         self.assertEqual(self.words("run", ""), [*known, "all"])

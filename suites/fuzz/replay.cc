@@ -32,7 +32,8 @@ constexpr std::array kTargets{Target{"options", options},
                               Target{"frames", frames},
                               Target{"greetings", greetings},
                               Target{"sealed", sealed},
-                              Target{"traces", traces}};
+                              Target{"traces", traces},
+                              Target{"msccl_files", msccl_files}};
 
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;

@@ -24,6 +24,8 @@ void case_ids(std::string_view input);
 void suite_files(std::string_view input);
 /// A file of counts. What is read has a name and can be shared out.
 void counts_files(std::string_view input);
+/// An algorithm in MSCCL's XML. What is right as thread blocks is right as plans.
+void msccl_files(std::string_view input);
 /// The calls of a trace. What is read are cells with ids.
 void traces(std::string_view input);
 /// Rows, and as a baseline of the gate. What is read, printed and read again is the same.
