@@ -19,7 +19,7 @@
 namespace tutti::program {
 namespace {
 
-constexpr int kMostRanks = 4096;
+constexpr int kMostExportedRanks = 4096;
 
 struct ExportRequest {
   std::string collective;
@@ -45,7 +45,7 @@ Result<std::string> exported(const ExportRequest& request, const CLI::App& comma
     return error(Code::invalid_argument,
                  "--size: has no meaning with --format msccl-xml, which counts chunks; leave it out");
   }
-  const int most = is_goal ? kMostRanks : harness::exchange::kMostGpus;
+  const int most = is_goal ? kMostExportedRanks : harness::exchange::kMostGpus;
   TUTTI_ASSIGN_OR_RETURN(const int ranks,
                          of_flag("--ranks", parse_number(request.ranks, "a number of ranks", 2, most)));
   TUTTI_ASSIGN_OR_RETURN(const int root, of_flag("--root", parse_number(request.root, "a rank", 0, ranks - 1)));
