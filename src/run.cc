@@ -18,6 +18,7 @@
 #include "harness/cases/expand.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/settings.h"
+#include "harness/exchange/added.h"
 #include "harness/machine/allowed_cores.h"
 #include "harness/machine/clock.h"
 #include "harness/machine/machine.h"
@@ -461,6 +462,24 @@ int run(const SweepOptions& options, const CLI::App& command, const TraceOptions
   return drawn.code() == Code::aborted ? exit_interrupted : lost;
 }
 
+/// Adds the algorithms of files in the list of --algorithms, which names them from then on. Returns what is wrong.
+std::string add_files(std::string& list) {
+  std::string names;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    std::string name = list.substr(begin, end - begin);
+    if (name.ends_with(".xml")) {
+      auto added = harness::exchange::add_file(name);
+      if (!added.is_ok()) return std::string(added.status().message());
+      name = std::move(added).value();
+    }
+    names += (begin == 0 ? "" : ",") + name;
+    begin = end + 1;
+  }
+  list = names;
+  return {};
+}
+
 }  // namespace
 
 void add_run(CLI::App& program, Action& action) {
@@ -468,6 +487,7 @@ void add_run(CLI::App& program, Action& action) {
   command->footer(
       "Example: tutti run all_reduce broadcast --backends tutti,openmpi --ranks 2 --sizes 8:16M:x8 --csv out.csv");
   auto options = std::make_shared<SweepOptions>(*command, std::vector<OptionChoice>{});
+  command->get_option("--algorithms")->transform(CLI::Validator(add_files, ""));
   auto only_lists = std::make_shared<bool>(false);
   auto trace = std::make_shared<TraceOptions>();
   add_trace_options(*command, *trace);

@@ -7,6 +7,7 @@
 
 #include "harness/cases/compositions.h"
 #include "harness/cases/lists.h"
+#include "impl/algorithms/added.h"
 #include "impl/algorithms/algorithm.h"
 
 namespace tutti::harness::cases {
@@ -318,9 +319,11 @@ std::vector<Case> cases_of(const Cell& cell, const Sweep& sweep) {
       continue;
     }
     for (const std::string& name : sweep.algorithms) {
-      if (name != kAll && has_algorithm(cell.collective, name)) add(backend, name);
-      if (name != kAll) continue;
-      for (const Algorithm* algorithm : algorithms_of(cell.collective)) add(backend, algorithm->name);
+      if (name == kAuto) add(backend, name);
+      for (const Algorithm* algorithm : algorithms_of(cell.collective)) {
+        const bool is_named = name == kAll || name == algorithm->name;
+        if (is_named && has_steps(*algorithm, cell.problem(), cell.is_in_place)) add(backend, algorithm->name);
+      }
     }
   }
   return cases;

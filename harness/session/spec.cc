@@ -10,6 +10,7 @@
 
 #include "harness/backends/loader.h"
 #include "harness/cases/sweep.h"
+#include "harness/exchange/added.h"
 #include "harness/machine/clock.h"
 #include "harness/text/json_reader.h"
 
@@ -131,17 +132,19 @@ Status read_value(std::string_view /*word*/, const Json& json, Conditions& value
   return {};
 }
 
-/// Ids, and the numbers of those counts that a file has, which an id names by their hash.
+/// Ids, the numbers of those counts that a file has, which an id names by their hash, and the texts of added
+/// algorithms.
 Json written(const std::vector<std::vector<Case>>& cells) {
-  Json ids = Json::array(), counts = Json::object();
+  Json ids = Json::array(), counts = Json::object(), added = Json::object();
   for (const std::vector<Case>& cell : cells) {
     Json& of_cell = ids.emplace_back(Json::array());
     for (const Case& one : cell) {
       of_cell.push_back(case_id(one));
       if (one.counts.pattern == Pattern::file) counts[one.counts.name] = one.counts.numbers;
+      if (const std::string* text = exchange::added_text(one.algorithm)) added[one.algorithm] = *text;
     }
   }
-  return {{"ids", std::move(ids)}, {"counts", std::move(counts)}};
+  return {{"ids", std::move(ids)}, {"counts", std::move(counts)}, {"added", std::move(added)}};
 }
 
 Status read_counts(const Json& json, std::vector<Counts>& files) {
@@ -160,6 +163,10 @@ Status read_counts(const Json& json, std::vector<Counts>& files) {
 Status read_value(std::string_view /*word*/, const Json& json, std::vector<std::vector<Case>>& cells) {
   std::vector<Counts> files;
   TUTTI_RETURN_IF_ERROR(read_counts(json.value("counts", Json::object()), files));
+  const Json added = json.value("added", Json::object());
+  for (const auto& [name, text] : added.items()) {
+    TUTTI_RETURN_IF_ERROR(exchange::add_text(name, text.get<std::string>()));
+  }
   for (const Json& ids : json.at("ids")) {
     std::vector<Case>& cell = cells.emplace_back();
     for (const Json& id : ids) {

@@ -12,13 +12,17 @@ namespace tutti {
 
 std::span<const Algorithm* const> generated_algorithms();
 
-std::span<const Algorithm* const> all_algorithms() {
-  static const std::vector<const Algorithm*> sorted = [] {
+namespace {
+
+bool comes_before(const Algorithm* a, const Algorithm* b) {
+  return a->collective != b->collective ? a->collective < b->collective : a->name < b->name;
+}
+
+std::vector<const Algorithm*>& table() {
+  static std::vector<const Algorithm*> sorted = [] {
     const auto list = generated_algorithms();
     std::vector<const Algorithm*> algorithms(list.begin(), list.end());
-    std::sort(algorithms.begin(), algorithms.end(), [](const Algorithm* a, const Algorithm* b) {
-      return a->collective != b->collective ? a->collective < b->collective : a->name < b->name;
-    });
+    std::sort(algorithms.begin(), algorithms.end(), comes_before);
     for (std::size_t i = 1; i < algorithms.size(); ++i) {
       const Algorithm &a = *algorithms[i - 1], &b = *algorithms[i];
       TUTTI_ASSERT(a.collective != b.collective || a.name != b.name, "{} {} is defined twice", to_string(a.collective),
@@ -27,6 +31,16 @@ std::span<const Algorithm* const> all_algorithms() {
     return algorithms;
   }();
   return sorted;
+}
+
+}  // namespace
+
+std::span<const Algorithm* const> all_algorithms() { return table(); }
+
+/// One that is added (added.h).
+void insert_algorithm(const Algorithm* algorithm) {
+  auto& all = table();
+  all.insert(std::upper_bound(all.begin(), all.end(), algorithm, comes_before), algorithm);
 }
 
 std::span<const Algorithm* const> algorithms_of(Collective collective) {

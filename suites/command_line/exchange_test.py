@@ -174,6 +174,42 @@ class Reading(Exchange):
             self.assertIn(name, result.err)
 
 
+class Runs(Exchange):
+    def run_it(self, collective, *names, ranks="4", more=()):
+        csv = self.folder / "rows.csv"
+        paths = [self.file(text, name) for name, text in names]
+        result = support.run("run", collective, "--backends", "tutti", "--ranks", ranks, "--sizes", "8,1000,65536",
+                             "--ranks-as", "threads", "--budget", "2s", "--no-limit", "--algorithms",
+                             ",".join([*paths, "ring"]), "--csv", str(csv), "--quiet", *more)
+        return result, [line.split(",") for line in csv.read_text().splitlines()] if csv.exists() else []
+
+    def test_files_run_beside_our_own_and_are_verified(self):
+        result, rows = self.run_it("all_reduce", ("ring.xml", files.ring(4)), ("pairs.xml", files.pairs(4)),
+                                   ("two_shot.xml", files.two_shot(4)))
+        self.assertEqual((result.code, result.err), (0, ""), result)
+        verdict, algorithm = rows[0].index("verdict"), rows[0].index("algorithm")
+        got = sorted((row[algorithm], row[verdict]) for row in rows[1:])
+        self.assertEqual(got, sorted((name, "ok") for name in ["ring", "ring_xml", "pairs_xml", "two_shot_xml"] for _ in range(3)))
+
+    def test_processes_get_it_too(self):
+        result = support.run("run", "all_reduce", "--backends", "tutti", "--ranks", "2,3", "--sizes", "1000", "--budget", "1s",
+                             "--no-limit", "--algorithms", self.file(files.two_shot(3), "two.xml"), "--csv", "-", "--quiet")
+        self.assertEqual((result.code, result.err), (0, ""), result)
+        self.assertEqual([line.split("/")[1] for line in result.out.splitlines()[1:]], ["tutti.two_xml"])
+        self.assertIn("P3.processes", result.out)
+
+    def test_what_is_out_of_place_alone_is_left_out_in_place(self):
+        result, rows = self.run_it("all_gather", ("gather.xml", files.gather(4, in_place=0)), more=["--placement", "out,in"])
+        self.assertEqual((result.code, result.err), (0, ""), result)
+        algorithm, placement = rows[0].index("algorithm"), rows[0].index("placement")
+        self.assertEqual({row[placement] for row in rows[1:] if row[algorithm] == "gather_xml"}, {"out"})
+
+    def test_a_wrong_file_does_not_run(self):
+        result, _ = self.run_it("all_reduce", ("bad.xml", changed(files.ring(4), 'type="rcs"', 'type="r"')))
+        self.assertEqual((result.code, result.out), (2, ""), result)
+        self.assertIn("gpu 1 tb 0 step 6", result.err)
+
+
 class Pictures(Exchange):
     def test_a_file_is_drawn(self):
         result = support.run("draw", self.file(files.ring(4)))
