@@ -187,7 +187,7 @@ class Events::Run {
     int first = -1;
     const auto rank_of = [&](const Event& event) {
       if (!awaits(event) && lacks_message(event) && event.sent < 0) return 0;
-      return !awaits(event) && lacks_slot(event) && !lacks_message(event) ? 1 : awaits(event) ? 3 : 2;
+      return !awaits(event) && lacks_slot(event) && !lacks_message(event) ? 1 : awaits(event) ? 2 : 3;
     };
     std::string others;
     int waiting = 0;

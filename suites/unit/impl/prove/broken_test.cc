@@ -317,6 +317,10 @@ TEST(BrokenSchedule, MovesWithoutALengthOrWithTwo) {
               StartsWith("rank 1 step 0: 2 units of scratch, though a block has 3: one, or blocks of one unit"));
   EXPECT_THAT(finding_of(move({channel(0)}, {scratch(1, unit(0))}), 3),
               StartsWith("rank 1 step 0: a MOVE of scratch alone, though a block has 3 units, has no length"));
+  Step several = move({channel(0)}, {scratch(1, units(0, 2))});
+  several.as_long_as = input(1, units(0, 2));
+  EXPECT_THAT(finding_of(several, 3),
+              StartsWith("rank 1 step 0: a MOVE of scratch as long as something else, of more than one unit"));
 }
 
 TEST(BrokenSchedule, WriteIntoAnInput) {
