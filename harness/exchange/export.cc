@@ -131,21 +131,17 @@ class MscclGpu {
 
   /// A MOVE, in one step of the file for each unit where the units of some message are no run.
   Status add(const Step& step, int index) {
-    std::optional<Operand> from, to, kept;
-    std::vector<Operand> terms;
-    for (const Operand& one : step.sources) {
-      if (one.space != Space::channel) {
-        terms.push_back(one);
-      } else if (from) {
-        return cannot_say("MSCCL XML", schedule_, rank_, index, "a MOVE of two messages");
-      } else {
-        from = one;
-      }
-    }
+    std::optional<Operand> kept;
+    std::vector<Operand> from, to, terms;
+    for (const Operand& one : step.sources) (one.space == Space::channel ? from : terms).push_back(one);
     for (const Operand& one : step.destinations) {
-      std::optional<Operand>& place = one.space == Space::channel ? to : kept;
-      if (place) return cannot_say("MSCCL XML", schedule_, rank_, index, "a MOVE to two places of one kind");
-      place = one;
+      if (one.space == Space::channel) {
+        to.push_back(one);
+      } else if (kept) {
+        return cannot_say("MSCCL XML", schedule_, rank_, index, "a MOVE to two places of its memory");
+      } else {
+        kept = one;
+      }
     }
     if (terms.empty() && !kept) {
       return cannot_say("MSCCL XML", schedule_, rank_, index, "a message sent on that is kept nowhere");
@@ -153,14 +149,18 @@ class MscclGpu {
     if (!kept && terms.size() > 1) {
       return cannot_say("MSCCL XML", schedule_, rank_, index, "a sum of several buffers that is kept nowhere");
     }
-    const bool is_fused = from && to && fits(to->ranks.first, from->ranks.first);
-    if (from && to && !is_fused && !kept) {
+    const bool is_fused = from.size() == 1 && to.size() == 1 && fits(to.front().ranks.first, from.front().ranks.first);
+    if (!kept && !from.empty() && !is_fused) {
       return cannot_say("MSCCL XML", schedule_, rank_, index,
-                        "a message added to and sent on, between other peers than those of its thread block");
+                        "messages added up and sent on that are kept nowhere, of other peers than a thread block has");
     }
     const Operand& measure = kept ? *kept : terms.front();
     const std::int64_t count = cuts_ ? count_of(measure.units) : 1;
-    for (std::int64_t i = 0; i < count; ++i) add_part(i, from, to, kept, terms, is_fused);
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::vector<Operand> parts;
+      for (const Operand& term : terms) parts.push_back(part_of(term, i));
+      add_part(from, to, kept ? std::optional(part_of(*kept, i)) : std::nullopt, std::move(parts), is_fused);
+    }
     return {};
   }
 
@@ -180,33 +180,35 @@ class MscclGpu {
     return std::max(blocks * per, 1);
   }
 
-  void add_part(std::int64_t i, const std::optional<Operand>& from, const std::optional<Operand>& to,
-                const std::optional<Operand>& kept, const std::vector<Operand>& terms, bool is_fused) {
-    const int sender = from ? from->ranks.first : -1, receiver = to ? to->ranks.first : -1;
-    std::vector<Operand> left;
-    for (const Operand& term : terms) left.push_back(part_of(term, i));
-    const Operand stored = kept ? part_of(*kept, i) : left.front();
-    if (!from && !kept) return put({.type = "s", .source = stored, .destination = stored, .to = receiver});
-    if (from) {
-      const Operand source = left.empty() ? stored : left.back();
-      const bool adds = !left.empty();
-      if (adds) left.pop_back();
-      const bool ends = left.empty() && is_fused;
+  void add_part(const std::vector<Operand>& from, const std::vector<Operand>& to, const std::optional<Operand>& kept,
+                std::vector<Operand> terms, bool is_fused) {
+    const auto peer = [](const Operand& one) { return one.ranks.first; };
+    const Operand stored = kept ? *kept : terms.front();
+    // What is there already is added to before it is overwritten.
+    const auto same = std::ranges::find(terms, stored);
+    if (same != terms.end()) std::iter_swap(same, terms.begin());
+    if (!from.empty()) {
+      const bool adds = !terms.empty();
+      const Operand source = adds ? terms.front() : stored;
+      if (adds) terms.erase(terms.begin());
+      const bool ends = terms.empty() && is_fused;
       const std::string_view type = !kept ? "rrs" : ends ? (adds ? "rrcs" : "rcs") : (adds ? "rrc" : "r");
-      put({.type = type, .source = source, .destination = stored, .to = ends ? receiver : -1, .from = sender});
-      if (!kept || (ends && to)) return;
+      put({.type = type,
+           .source = source,
+           .destination = stored,
+           .to = ends ? peer(to.front()) : -1,
+           .from = peer(from.front())});
+      if (ends) return;
+      for (std::size_t i = 1; i < from.size(); ++i)
+        put({.type = "rrc", .source = stored, .destination = stored, .from = peer(from[i])});
+    } else if (kept) {
+      if (same == terms.end()) put({.type = "cpy", .source = terms.front(), .destination = stored});
+      terms.erase(terms.begin());
     } else {
-      // What is there already is added to; else the first term is copied there.
-      const auto same = std::ranges::find(left, stored);
-      if (same != left.end()) {
-        left.erase(same);
-      } else {
-        put({.type = "cpy", .source = left.front(), .destination = stored});
-        left.erase(left.begin());
-      }
+      terms.clear();
     }
-    for (const Operand& term : left) put({.type = "re", .source = term, .destination = stored});
-    if (to) put({.type = "s", .source = stored, .destination = stored, .to = receiver});
+    for (const Operand& term : terms) put({.type = "re", .source = term, .destination = stored});
+    for (const Operand& one : to) put({.type = "s", .source = stored, .destination = stored, .to = peer(one)});
   }
 
   /// Whether a thread block sends to `to` and receives from `from`, or can.

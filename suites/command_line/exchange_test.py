@@ -245,8 +245,8 @@ class Exports(Exchange):
                 refused.append(name)
                 self.assertEqual((result.code, result.out), (3, ""), result)
                 self.assertRegex(result.err, r"MSCCL XML (has no|cannot say what rank \d+ does in step \d+)")
-        self.assertGreaterEqual(written, 30, refused)
-        for name in ["all_reduce ring 4", "all_reduce recursive_doubling 5", "broadcast chain 5", "all_to_all pairwise 4"]:
+        self.assertGreaterEqual(written, 34, refused)
+        for name in ["all_reduce ring 4", "all_reduce recursive_doubling 5", "broadcast knomial 5", "reduce knomial 4", "all_to_all pairwise 4"]:
             self.assertNotIn(name, refused)
         self.assertIn("all_reduce two_shot 4", refused)
 
