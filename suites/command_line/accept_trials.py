@@ -119,6 +119,8 @@ def judged_rail(kind, names, result, document):
     of_first = {node["node"]: node["verdict"] for node in document["rails"][0]["nodes"]}
     if any(of_first[name] == "FAIL" for name in names):
         return f"it blames the first rail: {of_first}"
+    if document["is_interrupted"]:
+        return "not decided"  # out of time
     if result.returncode not in CODES[kind]:
         return "not decided" if kind == "rail-nic" and result.returncode in NOT_DECIDED else f"exit code {result.returncode}"
     named = {(finding["class"], finding["rail"], *sorted(finding["nodes"])) for finding in document["findings"]
