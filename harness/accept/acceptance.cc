@@ -28,7 +28,8 @@ bool has(const AcceptPlan& plan, std::string_view stage) { return is_in(plan.sta
 
 /// A group ends if two of its nodes do not work with each other.
 bool is_broken(const Finding& finding) {
-  if (finding.judgement.verdict == Verdict::error) return false;  // it does not have the rail
+  // An error: it does not have the rail. A suspect: it works again.
+  if (finding.judgement.verdict == Verdict::error || finding.judgement.verdict == Verdict::suspect) return false;
   return finding.what == Class::wrong || finding.what == Class::dead || finding.what == Class::hung ||
          (finding.what == Class::either && finding.judgement.middle == 0);
 }

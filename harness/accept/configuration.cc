@@ -82,7 +82,8 @@ std::optional<Finding> Configuration::of(const Finding& finding) {
   if (is_slow_class(finding)) return of_slow(finding);
   // Wrong data are never excused.
   const bool has_failed = finding.what == Class::hung || finding.what == Class::dead || finding.what == Class::either;
-  return has_failed && finding.judgement.middle == 0 ? of_failed(finding) : std::nullopt;
+  const bool is_sure = finding.judgement.verdict == Verdict::fail;
+  return has_failed && is_sure && finding.judgement.middle == 0 ? of_failed(finding) : std::nullopt;
 }
 
 std::optional<Finding> Configuration::of_slow(const Finding& finding) {

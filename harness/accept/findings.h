@@ -19,7 +19,7 @@ enum class Class {
   none,
   wrong,          ///< first -> second: wrong data
   dead,           ///< node first does not answer
-  hung,           ///< first and second hang with each other, and with no third node
+  hung,           ///< first and second fail with each other, and with no third node; a suspect works again
   node,           ///< node first sends, receives and computes slowly
   nic,            ///< node first sends and receives slowly
   nic_out,        ///< node first sends slowly

@@ -124,6 +124,23 @@ void PairPlayer::try_with_thirds() {
     });
     if (innocent >= 2) lost_.insert(node);
   }
+  try_again();
+}
+
+void PairPlayer::try_again() {
+  std::vector<Pair> pairs;
+  for (const auto& [node, partners] : failed_with_) {
+    for (const int partner : partners) {
+      if (node < partner && !is_lost(node) && !is_lost(partner) && !works_again_.contains({node, partner}))
+        pairs.emplace_back(node, partner);
+    }
+  }
+  for (const Pair& pair : pairs) {
+    if (is_stopped_()) return;
+    const Test test{.measure = Measure::bandwidth, .bytes = plan_.bytes};
+    const Outcome outcome = play_groups({{.sender = pair.first, .receiver = pair.second}}, {test}).front().front();
+    if (outcome.ending != Ending::interrupted) works_again_[pair] = outcome.ending == Ending::measured;
+  }
 }
 
 std::vector<Finding> PairPlayer::findings() const {
@@ -150,11 +167,13 @@ std::vector<Finding> PairPlayer::findings() const {
     for (const int partner : partners) {
       if (node > partner || is_lost(node) || is_lost(partner)) continue;
       const auto thirds = thirds_.find(node);
+      const auto again = works_again_.find({node, partner});
+      const bool works_again = again != works_again_.end() && again->second;
       found.push_back({.what = nodes_.size() == 2 ? Class::either : Class::hung,
                        .first = node,
                        .second = partner,
-                       .judgement = failed,
-                       .tests = 1,
+                       .judgement = works_again ? Judgement{.verdict = Verdict::suspect} : failed,
+                       .tests = again == works_again_.end() ? 1 : 2,
                        .thirds = thirds == thirds_.end() ? std::vector<int>() : thirds->second,
                        .detail = details_.at(node)});
     }

@@ -53,6 +53,8 @@ class PairPlayer {
   [[nodiscard]] std::vector<std::vector<Outcome>> play_groups(const Round& pairs, const std::vector<Test>& tests);
   void take_failure(const Transfer& pair, const Test& test, const Outcome& outcome);
   void try_with_thirds();
+  /// A pair that failed, with nodes that are not dead, plays once more.
+  void try_again();
 
   Crew& crew_;
   const PairsPlan& plan_;
@@ -63,6 +65,7 @@ class PairPlayer {
   std::set<Pair> lost_pairs_;
   std::map<int, std::set<int>> failed_with_;  ///< by node
   std::map<int, std::vector<int>> thirds_;    ///< by node: with whom it was tried then
+  std::map<Pair, bool> works_again_;          ///< of those that failed: whether it did when it played once more
   std::map<Pair, std::string> wrong_;         ///< by sender and receiver
   std::map<int, std::string> details_;        ///< by node: the last error
   int plays_ = 0;

@@ -281,6 +281,12 @@ std::string sentence_without_rail(const AcceptReport& report, const Finding& fin
     return fmt::format("{} {} when they played together: {}", names_of(report, finding.members),
                        finding.what == Class::wrong ? "had wrong data" : "did not end", finding.detail);
   }
+  const bool failed_once = (finding.what == Class::hung || finding.what == Class::either) &&
+                           finding.judgement.verdict == Verdict::suspect && finding.judgement.middle == 0;
+  if (failed_once) {
+    return fmt::format("{} and {} failed with each other once, and not when they played again: {}",
+                       name_of(report, finding.first), name_of(report, finding.second), finding.detail);
+  }
   if (finding.what == Class::split) return split_sentence(report, finding);
   if (finding.what == Class::fleet) {
     return fmt::format("all {} are {} {} the baseline; none differs from the others",

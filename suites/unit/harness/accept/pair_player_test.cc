@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/accept/pair_player.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/accept/acceptance.h"
+#include "harness/accept/pretend.h"
+#include "harness/accept/sentences.h"
+
+namespace tutti::harness::accept {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// The pair of nodes 2 and 5 fails in its first so many plays.
+class FailingPair final : public Crew {
+ public:
+  FailingPair(int nodes, int failures)
+      : crew_({.nodes = nodes, .leaf_size = nodes, .noise = {}, .faults = {}, .seed = 3}), failures_(failures) {}
+  [[nodiscard]] int nodes() const override { return crew_.nodes(); }
+  [[nodiscard]] std::string name_of(int node) const override { return crew_.name_of(node); }
+  [[nodiscard]] int leaf_of(int node) const override { return crew_.leaf_of(node); }
+  [[nodiscard]] std::vector<std::vector<Outcome>> play(const std::vector<Group>& groups,
+                                                       const std::vector<Test>& tests) override {
+    auto outcomes = crew_.play(groups, tests);
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      const bool is_pair =
+          groups[i].size() == 2 && std::ranges::count(groups[i], 2) + std::ranges::count(groups[i], 5) == 2;
+      if (!is_pair || failures_ == 0) continue;
+      --failures_;
+      for (Outcome& one : outcomes[i]) one = {.ending = Ending::failed, .detail = "rank 1 was killed by signal 9"};
+    }
+    return outcomes;
+  }
+
+ private:
+  PretendedCrew crew_;
+  int failures_;
+};
+
+AcceptReport report_of(int failures) {
+  FailingPair crew(8, failures);
+  Observer observer;
+  return accept_cluster(crew, {.stages = {"pairs"}}, observer);
+}
+
+TEST(AcceptPairPlayer, APairThatFailsAndThenWorksIsASuspect) {
+  const AcceptReport report = report_of(1);
+  ASSERT_EQ(report.findings.parts.size(), 1U);
+  const Finding& finding = report.findings.parts.front();
+  EXPECT_EQ(finding.judgement.verdict, Verdict::suspect);
+  EXPECT_EQ(finding.tests, 2);
+  EXPECT_EQ(conclusion_of(report), Conclusion::undecided);
+  EXPECT_EQ(
+      sentence_of(report, finding),
+      "node3 and node6 failed with each other once, and not when they played again: rank 1 was killed by signal 9");
+}
+
+TEST(AcceptPairPlayer, APairThatFailsTwiceFails) {
+  const AcceptReport report = report_of(1000);
+  ASSERT_EQ(report.findings.parts.size(), 1U);
+  EXPECT_EQ(report.findings.parts.front().judgement.verdict, Verdict::fail);
+  EXPECT_EQ(report.findings.parts.front().tests, 2);
+  EXPECT_EQ(conclusion_of(report), Conclusion::broken);
+  EXPECT_THAT(sentence_of(report, report.findings.parts.front()), HasSubstr("node3 and node6 hang with each other"));
+}
+
+}  // namespace
+}  // namespace tutti::harness::accept
