@@ -562,7 +562,7 @@ class Options(Sweep):
             collectives = ["all_reduce"] if state == "rotate" else ["broadcast", "all_reduce", "barrier"]
             sizes = "64K" if state == "rotate" else "8,64K"
             result, rows = self.sweep(*collectives, "--ranks", "2", "--sizes", sizes, "--cache", state, "--buffers", buffers,
-                                      "--budget", "300ms")
+                                      "--budget", f"{support.patience(1):.0f}s")
             self.assertEqual({row["buffer_sets"] for row in rows}, {"16"} if state == "rotate" else {""}, rows)
             self.assertEqual({(row["cache"], row["verdict"]) for row in rows}, {(state, "ok")}, result)
             self.assertEqual(f"# measured with cache {state}\n" in result.out, state != "hot", result)
