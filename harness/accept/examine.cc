@@ -2,8 +2,12 @@
 // examine_pairs: the first pass, what it makes suspects, their repeats, and what is found.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "harness/accept/cells.h"
 #include "harness/accept/culprits.h"
@@ -222,6 +226,47 @@ Findings examine_two(PairPlayer& player, const PairsPlan& plan, Observer& observ
   return findings;
 }
 
+/// A slow link whose tests do not decide.
+bool is_open_link(const Finding& one) {
+  const bool is_open = one.judgement.verdict == Verdict::suspect || one.judgement.verdict == Verdict::undecided;
+  return is_open && (one.what == Class::link || one.what == Class::link_dir);
+}
+
+/// A node with many open links is unsteady itself.
+void blame_node_of_many_links(std::vector<Finding>& found, const std::set<int>& blamed) {
+  constexpr std::size_t kMany = 3;
+  std::map<int, std::set<int>> partners;
+  for (const Finding& one : found) {
+    if (!is_open_link(one) || blamed.contains(one.first) || blamed.contains(one.second)) continue;
+    partners[one.first].insert(one.second);
+    partners[one.second].insert(one.first);
+  }
+  for (const auto& [node, others] : partners) {
+    if (others.size() < kMany) continue;
+    found.push_back({.what = Class::unsteady,
+                     .first = node,
+                     .judgement = {.verdict = Verdict::suspect},
+                     .visits = Repeats::kVisits,
+                     .detail = fmt::format("its paths to {} nodes are slow at times", others.size())});
+  }
+}
+
+/// An open link is no finding if one of its nodes is: the node explains it.
+void fold_open_links(std::vector<Finding>& found) {
+  const auto blamed_nodes = [&found] {
+    std::set<int> nodes;
+    for (const Finding& one : found) {
+      const bool is_sure = one.judgement.verdict == Verdict::fail || one.judgement.verdict == Verdict::suspect;
+      if (is_of_node(one) && is_sure) nodes.insert(one.first);
+    }
+    return nodes;
+  };
+  blame_node_of_many_links(found, blamed_nodes());
+  std::erase_if(found, [nodes = blamed_nodes()](const Finding& one) {
+    return is_open_link(one) && (nodes.contains(one.first) || nodes.contains(one.second));
+  });
+}
+
 }  // namespace
 
 PairsForecast pairs_forecast(int nodes, const PairsPlan& plan) {
@@ -290,6 +335,7 @@ Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer) {
       found.push_back(std::move(unsteady));
     }
   }
+  fold_open_links(found);
   std::ranges::stable_sort(found, {}, gravity_of);
   findings.parts = std::move(found);
   set_verdicts(findings, player, plan);

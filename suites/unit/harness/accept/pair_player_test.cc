@@ -2,6 +2,7 @@
 #include "harness/accept/pair_player.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -68,6 +69,28 @@ TEST(AcceptPairPlayer, APairThatFailsTwiceFails) {
   EXPECT_EQ(report.findings.parts.front().tests, 2);
   EXPECT_EQ(conclusion_of(report), Conclusion::broken);
   EXPECT_THAT(sentence_of(report, report.findings.parts.front()), HasSubstr("node3 and node6 hang with each other"));
+}
+
+TEST(AcceptPairs, AnUnsteadyNodeIsOneFindingAndItsOpenLinksAreNone) {
+  int nodes_found = 0;
+  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+    PretendedCrew crew({.nodes = 32,
+                        .leaf_size = 16,
+                        .noise = {},
+                        .faults = {{.trouble = Trouble::unsteady, .first = 9, .share = 0.4}},
+                        .seed = seed});
+    Observer observer;
+    int nodes = 0, links = 0;
+    for (const Finding& one : accept_cluster(crew, {.stages = {"pairs"}}, observer).findings.parts) {
+      EXPECT_TRUE(one.first == 9 || one.second == 9) << to_string(one.what);
+      nodes += is_of_node(one);
+      links += is_of_link(one) && one.judgement.verdict != Verdict::fail;
+    }
+    EXPECT_LE(nodes, 1);
+    EXPECT_LE(links, nodes > 0 ? 0 : 2);
+    nodes_found += nodes;
+  }
+  EXPECT_GE(nodes_found, 2);
 }
 
 }  // namespace
