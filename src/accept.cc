@@ -636,6 +636,7 @@ void add_accept(CLI::App& program, Action& action) {
   std::vector<OptionChoice> choices = choices_of_hosts();
   choices.emplace_back("--timeout", "",
                        "of an operation, and for a host to come; a pair has five times what others took");
+  choices.emplace_back("--init", "", "");
   auto places = std::make_shared<SweepOptions>(*command, choices, std::span<const Collective>());
   command->callback([&action, request, places] {
     action = [request, places] {

@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: starters.py [--program PROGRAM] [--trials NAME,...] STARTER...
 
-`tutti run` and `tutti check`, started by real starters over two machines of two ranks each, by the scripts of ci/launch.
+`tutti run`, `tutti check` and `tutti accept`, started by real starters over two machines of two ranks each, by the scripts of ci/launch.
 The machines are network namespaces (namespaces.py).
 
   STARTER          of openmpi mpich by-hand torchrun slurm
   --program FILE   tutti (default: build/bin/tutti of this checkout)
-  --trials NAMES   of run check killed interrupted (default: all)
+  --trials NAMES   of run check killed interrupted accept (default: all)
 
 Each trial is a line. What is missing for torchrun and slurm is installed by scripts/setup. Exit code: 1 where a trial
 went wrong, 3 where a starter cannot be had, otherwise 0.
 """
 import argparse
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -36,6 +37,7 @@ import support
 SCRIPTS = SOURCE / "ci/launch"
 RANKS = 2  # on each machine
 KILLED = 3  # the last one
+UNTESTED, SLOW, UNDECIDED = 3, 4, 6  # exit codes
 LONG = ["run", "all_reduce", "--sizes", "8", "--iterations", "1000000", "--no-limit", "--quiet"]
 
 
@@ -316,7 +318,27 @@ def trial_interrupted(starter, machines):
         return problems + ([f"exit code {code}"] if code == 0 else [])
 
 
-TRIALS = {"run": trial_run, "check": trial_check, "killed": trial_killed, "interrupted": trial_interrupted}
+def trial_accept(starter, machines):
+    """Pairs of both machines, by the first process of each; two machines are too few to blame one."""
+    with Job(starter, machines, "accept", "--stages", "inventory,pairs", "--margin", "50%", "--message-size", "64K", "--budget", "60s",
+             "--lines", "{folder}/lines") as job:
+        code, problems = job.end(90)
+        text = job.text()
+        if told := re.search(r"exitcode +: (\d+)", text):
+            code = int(told[1])  # torchrun's own is 1, whatever its ranks' are
+        if code not in (0, UNTESTED, SLOW, UNDECIDED) or text.count("# tutti accept:") != 1:
+            return [f"exit code {code}", *problems, text]
+        lines = [json.loads(line) for line in (job.path / "lines").read_text().splitlines()]
+        tests = [line for line in lines[1:] if "group" in line]
+        names = sorted(machine.name for machine in machines.all)
+        if not tests or {tuple(sorted(line["group"])) for line in tests if line["stage"] == "pairs"} != {tuple(names)}:
+            problems.append(f"{len(tests)} tests\n{text}")
+        if {line["ending"] for line in tests} - {"measured", "interrupted"}:
+            problems.append(f"a test that failed: {tests}")
+        return problems
+
+
+TRIALS = {"run": trial_run, "check": trial_check, "killed": trial_killed, "interrupted": trial_interrupted, "accept": trial_accept}
 
 
 def perform(name, trials):
