@@ -57,7 +57,7 @@ class HostsCrew final : public harness::accept::Crew {
   [[nodiscard]] std::vector<std::vector<harness::accept::Outcome>> play(
       const std::vector<harness::accept::Group>& groups, const std::vector<harness::accept::Test>& tests) override;
   void pause() override;
-  /// Of all groups so far that came to their first collective.
+  /// Times of all groups so far that came to their first collective.
   [[nodiscard]] harness::accept::InitTimes init() const;
 
  private:

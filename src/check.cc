@@ -81,7 +81,7 @@ void tell(const Row& row, const Repeat& repeat, harness::Console& console, Tally
   }
 }
 
-/// The sweep of the faults: every collective where nobody chose some, on four ranks, sums of a dtype of each class.
+/// The sweep of the faults: every collective if none was chosen, on four ranks, sums of a dtype of each class.
 int try_faults(Settings settings, const CLI::App& command) {
   for (const char* name : {"--algorithms", "--counts", "--values", "--case", "--csv"}) {
     if (command.count(name) == 0) continue;
@@ -100,7 +100,7 @@ int try_faults(Settings settings, const CLI::App& command) {
   return check_faults(settings, command.count("--dtypes") > 0);
 }
 
-/// Of cases on several hosts, those of algorithms that need the memory of all ranks. A case that was named stays, and
+/// Leaves out cases on several hosts whose algorithms need the memory of all ranks. A case that was named stays, and
 /// is refused in words.
 Status leave_out_what_leaves_hosts(harness::Conformance& conformance, const Settings& settings) {
   if (!settings.case_id.empty()) return {};
@@ -125,7 +125,7 @@ int check(const SweepOptions& options, const CLI::App& command) {
   if (const Joining joining = join_job(parsed.value(), false); joining.exit_code) return *joining.exit_code;
   if (!parsed.value().faults.empty()) return try_faults(std::move(parsed).value(), command);
   harness::Sweep& sweep = parsed.value().sweep;
-  // Counts and forms are those of the first dtype: float, where nobody chose.
+  // Counts and forms are those of the first dtype: float, if none was chosen.
   if (sweep.dtypes.is_all) {
     std::vector<Dtype>& dtypes = sweep.dtypes.values;
     std::stable_partition(dtypes.begin(), dtypes.end(), [](Dtype dtype) { return dtype == Dtype::f32; });

@@ -129,7 +129,7 @@ int draw_all(const DrawRequest& request, const CLI::App& command) {
   return exit_ok;
 }
 
-/// The picture of an algorithm that somebody else made.
+/// The picture of an algorithm of a file.
 Result<std::string> picture_of_file(const DrawRequest& request, const CLI::App& command) {
   for (const char* flag : {"--algorithm", "--ranks", "--root", "--hosts", "--counts"}) {
     if (command.count(flag) == 0) continue;

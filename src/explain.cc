@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tutti explain`: a small real run of one collective, told to somebody who has never seen it.
+// `tutti explain`: a small real run of one collective, for readers who have never seen it.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -174,7 +174,7 @@ Words built_in_names() {
   return words;
 }
 
-/// What may stand after an option, of those that take names; the values of others nobody can guess.
+/// What may stand after an option, of those that take names; the values of others cannot be guessed.
 const std::map<std::string, Words>& words_of_options() {
   using namespace harness;
   static const Words backends_to_hold_against = [] {

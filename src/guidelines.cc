@@ -137,7 +137,7 @@ class Passes {
     return measured;
   }
 
-  /// Of the first job that failed.
+  /// The exit code of the first job that failed.
   [[nodiscard]] int code() const { return code_; }
   [[nodiscard]] bool is_interrupted() const { return code_ == exit_interrupted; }
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }

@@ -140,7 +140,7 @@ class Messages final : public SessionMessages {
     for (int rank = 0; rank < spec_.ranks; ++rank) hosts.push_back(host_of(rank));
     listener_.on_ranks(tally.value(), hosts);
   }
-  /// Of named ones the one that the rank was on; else this machine.
+  /// If hosts were named, the one that the rank was on; else this machine.
   [[nodiscard]] std::string host_of(int rank) const {
     if (topology_.host_names.empty() || rank < 0) return harness::describe_machine().hostname;
     return topology_.host_names[static_cast<std::size_t>(topology_.hosts.host_of(rank))];

@@ -24,7 +24,7 @@
 
 namespace tutti::program {
 
-/// A job that somebody else has started once per rank (join.h), as its launcher, process 0, knows it.
+/// A job that a starter has started once per rank (join.h), as its launcher, process 0, knows it.
 struct StartedJob {
   std::string starter;                                        ///< as rows have it
   std::string arguments;                                      ///< what all ranks were started with
@@ -57,11 +57,11 @@ struct JobsListener {
   std::function<Status(const std::vector<harness::Row>& rows)> on_cell;
   std::function<void(int ranks, const std::string& facts_json)> on_facts;
   std::function<Status(std::string_view lines)> on_samples = {};  ///< where spec.tells_samples
-  /// Of each case of a task that counts blocks, before its row.
+  /// Called for each case of a task that counts blocks, before its row.
   std::function<void(const harness::BlockMedians&)> on_blocks = {};
-  /// Of each case that was measured; `hosts` by rank.
+  /// Called for each case that was measured; `hosts` by rank.
   std::function<void(const harness::RankTally& tally, const std::vector<std::string>& hosts)> on_ranks = {};
-  /// Of each job on several machines, before its rows: what they say of themselves.
+  /// Called for each job on several machines, before its rows, with what they say of themselves.
   std::function<void(const std::vector<harness::HostInfo>&)> on_hosts = {};
   /// Cases of a reference that cannot be started here are not run.
   std::function<void(harness::LeftOut)> on_left_out = {};

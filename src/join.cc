@@ -59,7 +59,7 @@ Status check_expected(const Settings& settings, int hosts) {
                harness::counted(hosts, "host"));
 }
 
-/// What has a meaning only if somebody else has started several processes. Errors: invalid_argument; unavailable if
+/// What has a meaning only if a starter has started several processes. Errors: invalid_argument; unavailable if
 /// more hosts were expected.
 Status check_alone(const Settings& settings) {
   TUTTI_RETURN_IF_ERROR(check_expected(settings, 1));
@@ -205,7 +205,11 @@ Joining join_crew(Settings& settings, bool only_lists) {
   const auto found = world_of(settings);
   if (!found.is_ok()) return {complain(found.status())};
   const World& world = found.value();
-  if (world.processes == 1 || !settings.conditions.topology.hosts.empty()) return {};
+  if (world.processes == 1) {
+    const Status alone = check_alone(settings);
+    return alone.is_ok() ? Joining() : Joining{complain(alone)};
+  }
+  if (!settings.conditions.topology.hosts.empty()) return {};
   if (only_lists && world.process > 0) return {exit_ok};
   if (!world.spans_hosts()) {
     return {complain_here(error(Code::invalid_argument,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tutti run` and `tutti check` where somebody has started them once per rank: mpirun, srun, torchrun, or a script. The
+// `tutti run` and `tutti check` if a starter has started them once per rank: mpirun, srun, torchrun, or a script. The
 // processes become the ranks of one job. Process 0 is its launcher, and reports; its rank is a child of it.
 #pragma once
 
@@ -16,7 +16,7 @@ struct Joining {
   std::optional<int> exit_code = {};  ///< it was a rank, and is done; or nothing came of it
 };
 
-/// Nothing where nobody else has started this process, or has started it alone. In process 0 of a job the settings then
+/// Nothing if no starter has started this process, or has started it alone. In process 0 of a job the settings then
 /// say who its ranks are. Every other process returns when its ranks are done. `only_lists`: nothing is to run.
 [[nodiscard]] Joining join_job(Settings& settings, bool only_lists);
 

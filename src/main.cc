@@ -18,8 +18,8 @@
 namespace tutti::program {
 namespace {
 
-/// A command that starts its ranks itself and that somebody starts once per rank would run as many times at once, each
-/// in the others' way. A command that somebody starts once is alone, as from a shell, with the cores that a shell has,
+/// A command that starts its ranks itself and that a starter starts once per rank would run as many times at once, each
+/// in the others' way. A command that is started once is alone, as from a shell, with the cores that a shell has,
 /// and ends with its starter. The exit code, 0 where it may go on.
 int refuse_job(const CLI::App& program) {
   bool starts_ranks = false;

@@ -22,7 +22,7 @@ namespace {
 
 using harness::store;
 
-/// Of `all`, the choice is left to the code that runs them.
+/// If it is `all`, the code that runs them chooses.
 Status set_backends(Settings& settings, std::string_view text, const Surroundings& around) {
   if (text == "all") return {};
   settings.are_backends_named = true;

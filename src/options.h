@@ -43,9 +43,9 @@ struct Settings {
   bool is_quiet = false;
   bool are_backends_named = false;  ///< by --backends or by a case's id
   harness::Conditions conditions;
-  Reach reach;             ///< of conditions.topology.hosts, or of a job that somebody else has started
-  std::string init;        ///< where processes of several hosts meet (impl/bootstrap/init.h); empty: nobody chose
-  int expected_hosts = 0;  ///< of a job that somebody else has started; 0: any number
+  Reach reach;             ///< of conditions.topology.hosts, or of a job that a starter has started
+  std::string init;        ///< where processes of several hosts meet (impl/bootstrap/init.h); empty: not chosen
+  int expected_hosts = 0;  ///< of a job that a starter has started; 0: any number
 };
 
 /// What the table's parsers may look at besides the text.

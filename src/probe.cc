@@ -100,7 +100,7 @@ Result<Starter> starter_in(const std::string& name, const nlohmann::json& all) {
 Result<Starter> tried_starter(const std::string& name, const nlohmann::json& said, const std::string& self) {
   TUTTI_ASSIGN_OR_RETURN(Starter starter, starter_in(name, said));
   TUTTI_ASSIGN_OR_RETURN(const std::string path, harness::find_backend(name, backend_directories()));
-  std::error_code ignored;  // somebody else's is tried, whatever it says of itself
+  std::error_code ignored;  // another one is tried, whatever it says of itself
   const bool is_of_this_build =
       is_built_in(name) && std::filesystem::equivalent(std::filesystem::path(path).parent_path(),
                                                        std::filesystem::path(self).parent_path(), ignored);

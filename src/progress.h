@@ -34,7 +34,7 @@ class Progress {
   void print(std::string_view text, std::int64_t left_ns);
 
   [[nodiscard]] std::string news() const;
-  /// Of a cell; 0 where none is done.
+  /// The time of a cell; 0 if none is done.
   [[nodiscard]] std::int64_t each_ns() const;
   /// What `cells` cells will take of the budget.
   [[nodiscard]] std::int64_t left_of_budget_ns(std::int64_t cells) const;

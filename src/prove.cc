@@ -323,7 +323,7 @@ int prove(const SweepOptions& options) {
   return proved.left_out.empty() ? exit_ok : exit_environment;
 }
 
-/// An algorithm that somebody else made.
+/// An algorithm of a file.
 struct ImportRequest {
   std::string file;
   std::string slots = std::to_string(harness::exchange::kUsualSlots);

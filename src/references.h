@@ -35,7 +35,7 @@ struct Starter {
 /// Whether this build has made the backend of that name.
 [[nodiscard]] bool is_built_in(std::string_view name);
 
-/// Fills `systems` with tutti and all references that can run here, where nobody named any. Of each that cannot, a line
+/// Fills `systems` with tutti and all references that can run here, if none was named. For each that cannot, a line
 /// `# without NAME: ...` on stderr says why not, where that is wanted; not of one for a GPU, on a machine without any.
 /// Errors: those of path_of_backend, of one named.
 [[nodiscard]] Status settle_backends(std::vector<std::string>& systems, bool as_processes, bool says_why = true);

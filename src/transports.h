@@ -20,7 +20,7 @@ namespace tutti::program {
 /// Whether they are there and serve the sweep's ranks. Errors: those of transport_for.
 [[nodiscard]] Status check_transports(const harness::Sweep& sweep);
 /// Where the sweep's ranks are over each of its transports: with the first of its numbers of ranks, once all have been
-/// seen to be possible. If nobody has said how many ranks there are, they are as many as what is asked needs. Errors:
+/// seen to be possible. If the number of ranks is not given, they are as many as what is asked needs. Errors:
 /// those of harness::topology_of.
 [[nodiscard]] Result<std::vector<harness::Topology>> topologies_of(const harness::Sweep& sweep,
                                                                    const harness::Conditions& conditions);
@@ -30,7 +30,7 @@ namespace tutti::program {
 /// Whether this machine has what they need, unless other machines are named, which say so themselves. Errors:
 /// unavailable.
 [[nodiscard]] Status check_devices(std::span<const harness::Topology> topologies);
-/// Where ranks are on several hosts, the backends that nobody named are tutti alone. Errors: unavailable for one that
+/// If ranks are on several hosts and no backend was named, tutti alone runs. Errors: unavailable for one that
 /// was named where the hosts are pretended, for its ranks would find that they are on one machine.
 [[nodiscard]] Status settle_across_hosts(harness::Sweep& sweep, const harness::Conditions& conditions);
 /// Its ranks use that one.

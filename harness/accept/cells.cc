@@ -175,7 +175,7 @@ double robust_deviation(std::vector<double> values) {
 }
 
 NoiseOfTests noise_in(std::span<const Sample> samples, int nodes) {
-  // Of each pair, from its first node to the second less the way back.
+  // By pair: from its first node to the second, less the way back.
   std::map<std::pair<int, int>, std::vector<double>> by_pair;
   for (std::size_t i = 0; i + 1 < samples.size(); i += 2) {
     const Sample& there = samples[i];

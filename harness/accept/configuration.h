@@ -35,12 +35,13 @@ class Configuration {
   /// What the library failed in is a matter of configuration if the library fails again and the bare transport passes.
   /// Empty: it is not, or nothing can be said.
   [[nodiscard]] std::optional<Finding> of(const Finding& finding);
-  /// Of the library and the bare transport on all good nodes. Empty: there are fewer than two, or one of both failed.
+  /// The speeds of the library and the bare transport on all good nodes. Empty: there are fewer than two, or one of
+  /// both failed.
   [[nodiscard]] std::optional<LibraryRatio> ratio();
   [[nodiscard]] static Finding finding_of(const LibraryRatio& ratio);
 
  private:
-  /// Of both systems: the outcomes of all groups at once, one system after the other.
+  /// The outcomes of both systems, of all groups at once, one system after the other.
   struct Both {
     std::vector<Outcome> library, bare;
   };

@@ -148,7 +148,7 @@ void set_verdicts(Findings& findings, const PairPlayer& player, const PairsPlan&
     const bool is_skipped = std::ranges::find(plan.skipped, node) != plan.skipped.end();
     figures.verdict = is_skipped ? Verdict::skipped : plays && figures.tests > 0 ? Verdict::pass : Verdict::untested;
     for (const Finding& finding : findings.parts) {
-      // Of two kinds of nodes nobody can say which is right.
+      // It is not known which of two kinds of nodes is right.
       if (finding.what == Class::split && figures.verdict == Verdict::pass) figures.verdict = Verdict::undecided;
       const bool is_of_wrong = finding.what == Class::wrong && (finding.first == node || finding.second == node);
       if (!is_about(finding, node) && !is_of_wrong) continue;
@@ -157,7 +157,7 @@ void set_verdicts(Findings& findings, const PairPlayer& player, const PairsPlan&
   }
 }
 
-/// Two nodes: there is nobody to compare with. One direction is compared with the other, and both with a baseline.
+/// Two nodes: there is no third to compare with. One direction is compared with the other, and both with a baseline.
 Findings examine_two(PairPlayer& player, const PairsPlan& plan, Observer& observer, Findings findings) {
   const int one = player.nodes()[0], other = player.nodes()[1];
   std::vector<std::vector<double>> differences, there_and_back;

@@ -77,7 +77,7 @@ struct Finding {
 /// The gravest first: an order of findings.
 [[nodiscard]] int gravity_of(const Finding& finding);
 
-/// Of a group whose nodes played `tests` tests together, the last of which failed.
+/// The finding of a group whose nodes played `tests` tests together, the last of which failed.
 [[nodiscard]] Finding finding_of_group(Group group, const Outcome& failure, int tests);
 
 /// One node, in logarithms of ratios to the fleet.

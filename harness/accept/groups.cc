@@ -21,7 +21,7 @@ constexpr std::uint64_t kSeedOfGroups = 0x67726f757073;
 constexpr std::size_t kOperationsOfAMix = 500;
 constexpr std::size_t kLeastToCompare = 3;  // groups of one size, so that their median is one of healthy nodes
 
-/// Of `nodes`, in their order, groups of `size`. The rest is a smaller one.
+/// Groups of `size` of `nodes`, in their order. The rest is a smaller one.
 std::vector<Group> cut(const std::vector<int>& nodes, std::size_t size) {
   std::vector<Group> groups;
   for (std::size_t first = 0; first < nodes.size(); first += size) {

@@ -42,7 +42,7 @@ class GroupsStage {
   [[nodiscard]] std::vector<SizeFigures> figures() const;
   /// Operations of soaks that were verified.
   [[nodiscard]] long long soaked_operations() const { return soaked_operations_; }
-  /// Of the trainings, the median; 0: there was none.
+  /// The median of the trainings; 0: there was none.
   [[nodiscard]] double steps_per_second() const { return steps_per_second_; }
 
  private:

@@ -34,7 +34,7 @@ class PairPlayer {
   /// In both directions: {bandwidth, back} of each pair.
   [[nodiscard]] std::vector<std::vector<double>> play_both_ways(const Round& pairs);
   void pause() { crew_.pause(); }
-  /// Of nodes by themselves; NaN if it did not end well.
+  /// The speeds of nodes by themselves; NaN if it did not end well.
   [[nodiscard]] std::vector<double> play_alone(const std::vector<int>& nodes, std::size_t bytes);
 
   [[nodiscard]] bool is_stopped() const { return is_stopped_(); }

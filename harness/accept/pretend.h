@@ -48,7 +48,7 @@ struct Fault {
   bool is_of_library = false;  ///< what is bare does not have it
 };
 
-/// Of one measurement and of healthy parts: fractions of a speed.
+/// How one measurement and healthy parts vary, as fractions of a speed.
 struct Noise {
   double measurement = 0.02;           ///< standard deviation
   bool has_heavy_tails = false;        ///< Student's t with 3 degrees of freedom in place of a normal distribution
@@ -107,7 +107,7 @@ class PretendedCrew final : public Crew {
   void add_rail();
   void put_in(const Fault& fault);
   void put_in(const Fault& fault, Rail& rail);
-  /// Of the test that plays.
+  /// The rail on which the test plays.
   [[nodiscard]] const Rail& rail() const { return (is_bare_ ? bare_rails_ : rails_)[at(std::max(rail_, 0))]; }
   /// Whether the test that plays meets the fault.
   [[nodiscard]] bool is_here(const Fault& fault) const {

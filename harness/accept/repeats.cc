@@ -159,7 +159,7 @@ std::vector<BothWays> Repeats::differences(const Round& pairs) {
   }
   on_round_(++rounds_);
   auto speeds = player_.play_both_ways(round);
-  if (round.size() == pairs.size()) {  // nobody is left to play beside: right after
+  if (round.size() == pairs.size()) {  // no node is left to play beside: right after
     const std::vector<int> good = good_nodes({});
     if (good.size() >= 2 && !player_.is_lost(good[0], good[1])) {
       round.push_back({.sender = good[0], .receiver = good[1]});

@@ -49,7 +49,7 @@ class Repeats {
 
   [[nodiscard]] const std::map<SuspectPart, Evidence>& evidence() const { return evidence_; }
   [[nodiscard]] Judgement judgement_of(const SuspectPart& part) const;
-  /// Of the level that all are compared with: its standard error, as a logarithm. Healthy nodes differ, and there are
+  /// The standard error of the level that all are compared with, as a logarithm. Healthy nodes differ, and there are
   /// only so many of them.
   [[nodiscard]] double level_error() const { return level_error_; }
   [[nodiscard]] int rounds() const { return rounds_; }

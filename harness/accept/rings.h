@@ -17,10 +17,10 @@ namespace tutti::harness::accept {
 /// The rounds of a stage: [visit][round] is a list of rings that play at once.
 using RingVisits = std::vector<std::vector<std::vector<Group>>>;
 
-/// Of shifts: each distance at least once, or 63 of them if there are more. They are dealt to two visits by `seed`;
-/// each visit has eight rounds at least. Requires three nodes.
+/// Visits of shifts: each distance at least once, or 63 of them if there are more. They are dealt to two visits by
+/// `seed`; each visit has eight rounds at least. Requires three nodes.
 [[nodiscard]] RingVisits visits_of_shifts(const std::vector<int>& nodes, std::uint64_t seed);
-/// Of rings: two visits of eight orders. Requires three nodes.
+/// Visits of rings: two, of eight orders. Requires three nodes.
 [[nodiscard]] RingVisits visits_of_rings(std::vector<int> nodes, std::uint64_t seed);
 
 class Rings {

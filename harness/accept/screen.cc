@@ -12,7 +12,7 @@ constexpr double kSuspicious = 0.6;  // of the margin
 constexpr double kSuspiciousLink = 0.8;
 constexpr double kSuspiciouslyFast = 0.8;  // of the limit
 constexpr int kTurns = 4;
-constexpr int kLeavesForUplinks = 3;  // with two leaves nobody says which uplink is slow
+constexpr int kLeavesForUplinks = 3;  // two leaves do not say which uplink is slow
 constexpr int kNodesForLinks = 4;     // in a triangle a slow side reads as a slow node
 
 using IsGood = std::function<bool(int sender, int receiver)>;
@@ -57,7 +57,7 @@ class Screen {
            (found_.uplinks[at(leaves_[at(sender)])].out == 0 && found_.uplinks[at(leaves_[at(receiver)])].in == 0);
   }
 
-  /// Of the cells that `is_good` allows; NaN if it allows none that was measured.
+  /// The median of the cells that `is_good` allows; NaN if it allows none that was measured.
   [[nodiscard]] double level_of(bool of_far, const IsGood& is_good) const {
     const int nodes = cells_.nodes();
     std::vector<double> medians, row;

@@ -42,7 +42,7 @@ std::string latency_text(const NodeFigures& figures) {
   return figures.latency ? signed_percent(-*figures.latency) : "-";
 }
 
-/// Of one rail of a node.
+/// The verdict of a node on one rail.
 std::string verdict_text(const AcceptReport& report, int node, int rail) {
   if (!report.absences.at(static_cast<std::size_t>(node)).empty()) return std::string(to_string(Verdict::error));
   const RailReport& of_rail = report.rails.at(static_cast<std::size_t>(rail));

@@ -30,7 +30,7 @@ T& at(std::byte* base, std::size_t offset) {
 
 std::size_t Board::bytes(int ranks) { return page_offset(ranks) + static_cast<std::size_t>(ranks) * kPageBytes; }
 
-// Zeroed memory is what every member's type starts as, so that nobody has to construct, and ranks may come in any
+// Zeroed memory is what every member's type starts as, so no process has to construct, and ranks may come in any
 // order.
 Board::Board(void* base, int ranks) : base_(static_cast<std::byte*>(base)), ranks_(ranks) {}
 

@@ -32,7 +32,7 @@ struct Half {
   }
 };
 
-// Of two runners the one with the lower number connects. All listen before anybody knows an address.
+// The runner with the lower number connects to the other. All listen before a runner knows an address.
 class Connecting {
  public:
   explicit Connecting(const RunnerSockets& request) : request_(request), end_(Clock::now() + request.timeout) {}

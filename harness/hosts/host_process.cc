@@ -129,7 +129,7 @@ class HostProcess {
   }
 
  private:
-  /// Of a group that has not begun.
+  /// What came for a group that has not begun.
   struct Opening {
     std::string payload;
     tcp::Listener exchange, domain;

@@ -70,7 +70,7 @@ class HostProcesses {
   /// Why it is lost, if it is.
   [[nodiscard]] const std::optional<Status>& loss(int host) const { return of(host).loss; }
   void lose(int host, const Status& why);
-  /// One that is lost shall end by itself, if it still hears: nobody will talk with it again.
+  /// One that is lost shall end by itself, if it still hears: it gets no other message.
   void dismiss(int host);
   [[nodiscard]] bool has_left(int host) const { return of(host).has_left; }
   /// When something came from it last.
@@ -79,7 +79,7 @@ class HostProcesses {
   [[nodiscard]] std::string absence(int host) const;
   /// Where they have to come to.
   [[nodiscard]] const std::string& listens_at() const { return listener_.address; }
-  /// Nobody else is let in.
+  /// No other process is let in.
   void close_listener();
 
   /// Frames of a new group come to its inbox. What its hosts print goes to `log` while it is there.
@@ -90,7 +90,7 @@ class HostProcesses {
     int host = 0;
     Frame frame;
   };
-  /// The oldest frame that nobody has taken.
+  /// The oldest frame that was not taken.
   [[nodiscard]] std::optional<News> next_of(int group);
   /// Whether nothing of the group is left on those of its hosts that are not lost.
   [[nodiscard]] bool has_ended(int group) const;

@@ -14,9 +14,9 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kBeforeTheRanks = 500ms;  // of its ranks nobody will have heard either, which says less
+constexpr auto kBeforeTheRanks = 500ms;  // its ranks will be silent too, which says less
 constexpr auto kMostSilence = 10s;
-constexpr auto kLeastSilence = 3s;  // on a busy host nobody may get on for a while
+constexpr auto kLeastSilence = 3s;  // on a busy host no process may get on for a while
 
 }  // namespace
 

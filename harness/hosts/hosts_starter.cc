@@ -210,7 +210,7 @@ std::vector<HostInfo> HostsStarter::described() const {
 void HostsStarter::ask() {
   has_asked_ = true;
   asked_ = Clock::now();
-  if (own_ != nullptr) own_->close_listener();  // nobody else is expected
+  if (own_ != nullptr) own_->close_listener();  // no other process is expected
   send(members_.front(), {"meet", across_.rail < 0 ? "" : address_of(members_.front())});
 }
 

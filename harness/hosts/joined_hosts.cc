@@ -89,9 +89,9 @@ Status name_of_another(const HostsMeeting& meeting, const std::string& name, con
       meeting.init.said_by, name, tcp::hostname(), address);
 }
 
-/// Of process 0's host, by the name that it has. Systems give a machine's own name a loopback address, at which no
-/// other host comes: then it is the machine's other address. Errors: unavailable, where it has several, and where the
-/// name is of another host.
+/// The address of process 0's host, by the name that it has. Systems give a machine's own name a loopback address, at
+/// which no other host comes: then it is the machine's other address. Errors: unavailable, where it has several, and
+/// where the name is of another host.
 Result<std::string> address_by_name(const HostsMeeting& meeting, const std::string& name) {
   TUTTI_ASSIGN_OR_RETURN(std::string address, tcp::address_of_host(name));
   if (!tcp::is_loopback(address) || is_named_as_loopback(name)) return address;
@@ -131,7 +131,7 @@ Result<tcp::Listener> listen_as_first(const HostsMeeting& meeting, const std::st
 }
 
 /// Whether a connection can be made to it: not where the address is of a process that is gone.
-bool is_somebody_at(const std::string& address, Clock::time_point end) {
+bool has_listener_at(const std::string& address, Clock::time_point end) {
   const auto socket = tcp::connect_to(address);
   if (!socket.is_ok()) return false;
   const auto most = std::min<Clock::duration>(kPatienceWithConnection, end - Clock::now());
@@ -155,7 +155,7 @@ class Search {
   Search(const HostsMeeting& meeting, const MeetingFile& file, Clock::time_point end)
       : meeting_(meeting), file_(file), end_(end) {}
 
-  /// At which somebody listens. Errors: timeout; unavailable where the file is of another user to the end.
+  /// An address at which a process listens. Errors: timeout; unavailable where the file is of another user to the end.
   Result<std::string> next() {
     std::string address;
     Status why;
@@ -164,7 +164,7 @@ class Search {
       why = read.status();
       if (!why.is_ok()) return tell(why);
       address = std::move(read).value();
-      return !address.empty() && (is_somebody_at(address, end_) || tell(nobody_at(address)));
+      return !address.empty() && (has_listener_at(address, end_) || tell(no_listener_at(address)));
     };
     if (nap_until(end_ - Clock::now(), is_there, kBetweenLooks)) return address;
     const double seconds = std::chrono::duration<double>(meeting_.timeout).count();
@@ -182,7 +182,7 @@ class Search {
   }
 
  private:
-  [[nodiscard]] Status nobody_at(const std::string& address) const {
+  [[nodiscard]] Status no_listener_at(const std::string& address) const {
     const char* const why = tcp::is_loopback(host_in(address))
                                 ? " on this host: rank 0 needs an address that other hosts reach, by --interface or "
                                   "TUTTI_INTERFACE, unless a former job has left it"

@@ -104,7 +104,7 @@ std::vector<pid_t> Children::members() const {
   };
   for (const ProcessInfo& process : all_processes()) {
     if (process.pid == ::getpid()) continue;
-    // Ranks that somebody else has started end by themselves, with the job's exit code, unless they are stopped.
+    // Ranks that a starter has started end by themselves, with the job's exit code, unless they are stopped.
     const bool may_be_rank = !leaves_others_ || process.state == 'T';
     if (is_session(process.session) || (may_be_rank && environment_of(process.pid, kControl) == control_name_))
       found.push_back(process.pid);

@@ -45,7 +45,7 @@ struct Job {
   bool awaits_others = false;                 ///< a starter starts the other ranks, and they come by themselves
   std::string control = {};                   ///< the name at which ranks find this process; empty: one is drawn
   int control_socket = -1;                    ///< that listens there already, if it does
-  /// Of ranks that somebody else has started: is called with a failure before any of them ends. Who has started them
+  /// If a starter has started the ranks: is called with a failure before any of them ends. Who has started them
   /// may end all processes, this one too, as soon as one has ended.
   std::function<void(const Status&)> tell = {};
   bool takes_stacks = false;  ///< of ranks that hang; they are processes of this host
@@ -84,7 +84,7 @@ struct Outcome {
   int number = 0;         ///< see Ending
   bool all_came = false;  ///< every rank has said hello
   bool is_told = false;   ///< Job::tell was called
-  /// Of the operation that the failed rank announced last, or all ranks did if it is not known.
+  /// The case of the operation that the failed rank announced last, or all ranks if that rank is not known.
   std::optional<std::uint32_t> case_index = {};
   Status failure;             ///< one sentence that names the rank; code aborted, timeout, io, or what a rank gave
   std::string log_tail;       ///< last lines of the log of this launch; empty if ok

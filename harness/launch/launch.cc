@@ -47,7 +47,7 @@ Status RunningJob::start() {
     PrivateDirectory::remove_abandoned();
   }
   const int expected = static_cast<int>(members_.size());
-  // Of a job on several hosts each host listens for its own ranks.
+  // In a job on several hosts each host listens for its own ranks.
   const bool is_drawn = job_.control.empty() || children_.spans_hosts();
   const std::string name = is_drawn ? draw_control_name() : job_.control;
   const int socket = is_drawn ? -1 : job_.control_socket;

@@ -57,7 +57,8 @@ std::string first_process(pid_t pid) {
                  : "the first rank's process of this host";
 }
 
-/// There is nobody left to tell it to. A launcher that lives has lost what let this rank in, and tells that itself.
+/// Prints it here, since no process is left to send it to. A launcher that lives has lost what let this rank in, and
+/// tells that itself.
 void complain_of_loss(pid_t launcher) {
   constexpr std::chrono::seconds kToDie(3);  // its connections end before it does, on a busy host long before
   const auto is_dead = [launcher] {

@@ -52,7 +52,7 @@ bool has_waited(std::span<const RankView> ranks, std::chrono::nanoseconds patien
   return std::ranges::any_of(ranks, [&](const RankView& view) { return view.waited > patience + view.granted; });
 }
 
-// Of the ranks in view: nothing if none is late.
+// Judges the ranks in view; nothing if none is late.
 std::optional<Blame> find_culprit(std::span<const RankView> ranks, std::chrono::nanoseconds timeout,
                                   const CaseName& case_name) {
   if (!has_waited(ranks, timeout)) return std::nullopt;

@@ -62,7 +62,7 @@ void RunningJob::weigh_command(const Child& command) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && all_said_bye()) return;
   const std::string log = log_.text();
   CommandVerdict verdict = parse_command_verdict(log).value_or(CommandVerdict());
-  // Of several that ended Hydra names the first in its own order. The first connection to end says which was first.
+  // If several ended, Hydra names the first in its own order. The first connection to end says which was first.
   if (verdict.rank < 0 && verdict.pid > 0) verdict.rank = rank_of(verdict.pid);
   const bool has_seen_first = finding_ && !finding_->is_certain && finding_->rank >= 0;
   if (verdict.pid > 0 && verdict.rank >= 0 && has_seen_first) verdict.rank = finding_->rank;
@@ -94,7 +94,7 @@ void RunningJob::weigh_command(const Child& command) {
                                                                : exited_with(verdict.rank, who, verdict.number)));
 }
 
-// With several ranks in the process that ended, nobody knows which of them it was.
+// If the process that ended had several ranks, it is not known which of them it was.
 Finding RunningJob::with_place(Finding finding) const {
   const bool is_one = is_member(finding.rank) && static_cast<int>(members_.size()) == job_.ranks;
   if (!is_one || finding.number == 0) return finding;

@@ -51,7 +51,7 @@ std::set<std::string> Leftovers::present() const {
 void Leftovers::remove() const {
   for (const std::string& path : present()) {
     if (before_.contains(path) || !is_mine(path) || is_mapped(path)) continue;
-    std::error_code ignored;  // somebody else may have removed it
+    std::error_code ignored;  // another process may have removed it
     fs::remove(path, ignored);
   }
 }

@@ -32,7 +32,7 @@ void remove_abandoned_in(const fs::path& base) {
   for (fs::directory_iterator entry(base, failure), end; !failure && entry != end; entry.increment(failure)) {
     if (!entry->path().filename().string().starts_with(prefix())) continue;
     const Descriptor lock = lock_directory(entry->path().string());
-    std::error_code ignored;  // somebody else may be removing it as well
+    std::error_code ignored;  // another process may be removing it as well
     if (lock.is_open()) fs::remove_all(entry->path(), ignored);
   }
 }

@@ -77,7 +77,7 @@ struct ChildStart {
 // The pipe closes by itself when the program starts; it says why when it does not.
 int wait_for_start(int report) {
   int failure = 0;
-  // Of a child that somebody stopped just here; the launcher notices that later.
+  // A child that was stopped just here gives nothing; the launcher notices that later.
   constexpr std::chrono::milliseconds kPatience(1000);
   if (!wait_readable(report, kPatience) || ::read(report, &failure, sizeof(failure)) != sizeof(failure)) return 0;
   return failure;

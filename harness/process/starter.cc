@@ -50,7 +50,7 @@ constexpr std::array<std::string_view, 22> kOfStarters{"OMPI_COMM_WORLD_",
                                                        "LOCAL_WORLD_SIZE=",
                                                        "TORCHELASTIC_"};
 
-/// What Open MPI's mpirun tells its processes where somebody chose their cores.
+/// What Open MPI's mpirun tells its processes if their cores were chosen.
 constexpr std::array kChosenBindings{"OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_hwloc_base_cpu_set",
                                      "OMPI_MCA_hwloc_base_cpu_list", "OMPI_MCA_rmaps_base_cpus_per_rank"};
 
