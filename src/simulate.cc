@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti simulate`: how long the schedules of a collective take on a machine that a file describes.
 #include <algorithm>
+#include <span>
 #include <sstream>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -293,11 +296,13 @@ int simulate_on(const SimulateRequest& request, const CLI::App& command) {
   if (request.shows_path || request.shows_links) {
     if (const int code = show_details(request, plan); code != exit_ok) return code;
   }
-  for (const auto& [path, text] : {std::pair(request.csv, csv_of(forecasts, what)),
-                                   {request.json, json_of(forecasts, what)},
-                                   {request.svg, harness::fastest_svg(forecasts, what)}}) {
+  using Writer = std::string (*)(std::span<const simulate::Forecast>, const simulate::ForecastOf&);
+  for (const auto& [path, written_as] : {std::pair<std::string, Writer>(request.csv, simulate::csv_of),
+                                         {request.json, simulate::json_of},
+                                         {request.svg, harness::fastest_svg}}) {
     if (path.empty()) continue;
-    if (const Status written = files.replace(path, text); !written.is_ok()) return complain(written);
+    if (const Status written = files.replace(path, written_as(forecasts, what)); !written.is_ok())
+      return complain(written);
   }
   return exit_ok;
 }

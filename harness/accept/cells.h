@@ -37,8 +37,8 @@ class Matrix {
   std::vector<double> values_;
 };
 
-/// Of the values that are numbers: the median, a quantile (0 to 1, the lower neighbour), and how many there are. NaN if
-/// there is none. `values` are reordered.
+/// The median, a quantile (0 to 1, the lower neighbour) and the number of those values that are numbers. NaN if there
+/// is none. `values` are reordered.
 [[nodiscard]] double median_of_numbers(std::vector<double>& values);
 [[nodiscard]] double quantile_of_numbers(std::vector<double>& values, double quantile);
 /// The upper one of the two in the middle of an even number.

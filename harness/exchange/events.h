@@ -32,8 +32,8 @@ struct Link {
   int receiver = -1;
 };
 
-/// Whether messages between two gpus are received in the order of each channel, as in MSCCL, or of all channels
-/// together, as in a schedule, where a pair of ranks has one channel.
+/// In which order messages between two gpus are received. of_channel: in that of each channel, as in MSCCL. of_pair: in
+/// that of all channels together, as in a schedule, where a pair of ranks has one.
 enum class Fifo : std::uint8_t { of_channel, of_pair };
 
 class Events {
