@@ -22,7 +22,7 @@ constexpr auto kConnectTick = 20ms;
 constexpr auto kEndTick = 5ms;   // while something is about to be decided
 constexpr auto kSettle = 100ms;  // from the first finding to the verdict
 constexpr auto kStacksPatience = 10s;
-constexpr auto kCommandSettle = 1s;  // mpirun says within some 10 ms, on a busy host later, how a rank ended
+constexpr auto kCommandSettle = 3s;  // mpirun says within some 10 ms, on a busy host later, how a rank ended
 
 /// Open MPI's backing files and session files take about 4 MiB per rank.
 std::size_t directory_bytes(const Job& job) { return (static_cast<std::size_t>(job.ranks) * 5 + 8) << 20U; }
@@ -75,6 +75,7 @@ std::optional<Outcome> RunningJob::step() {
   connections_.service(*this);
   children_.service(*this, *board_);
   weigh();
+  look_at_end();
   const bool has_finished = !finding_ && all_said_bye() && children_.have_all_exited();
   return is_decided() || has_finished ? std::optional(conclude()) : std::nullopt;
 }
@@ -153,6 +154,16 @@ void RunningJob::add(Finding finding) {
   if (is_over_ || (finding_ && !outweighs(finding, *finding_))) return;
   if (!finding_) decide_by_ = Clock::now() + (job_.start && !finding.is_certain ? kCommandSettle : kSettle);
   finding_ = std::move(finding);
+  wait_status_.reset();
+}
+
+void RunningJob::look_at_end() {
+  if (!finding_ || finding_->is_certain || !is_member(finding_->rank)) return;
+  const pid_t pid = member(finding_->rank).pid;
+  if (const auto status = unread_wait_status(pid)) wait_status_ = status;
+  const bool is_time = Clock::now() >= decide_by_;
+  if (!is_time || !wait_status_) return;
+  finding_ = with_place(from_wait_status(finding_->rank, who(finding_->rank, pid), *wait_status_));
 }
 
 bool RunningJob::is_decided() const {

@@ -75,8 +75,12 @@ class RunningJob : private Connections::Events {
   /// Where they stand, once all are there.
   [[nodiscard]] std::string rank_lines(std::span<const RankView> views);
   void weigh_states();
+  /// Of a start command: ranks that have not said hello.
+  void weigh_starting();
   void weigh_state(int rank, pid_t pid);
   void add(Finding finding);
+  /// Of a rank whose connection has ended: how it ended, as long as this can be seen.
+  void look_at_end();
   [[nodiscard]] bool is_member(int rank) const { return rank >= 0 && static_cast<std::size_t>(rank) < members_.size(); }
   [[nodiscard]] Member& member(int rank) { return members_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] bool is_decided() const;
@@ -106,6 +110,13 @@ class RunningJob : private Connections::Events {
   std::optional<TimePoint> last_bye_;
   TimePoint next_state_look_;
   std::map<std::pair<int, pid_t>, TimePoint> stopped_since_;  ///< rank and process
+  struct Sighting {
+    pid_t pid = 0;
+    TimePoint when = {};                  ///< a process of the rank was there
+    std::optional<int> wait_status = {};  ///< once it has ended, if that could be seen
+  };
+  std::map<int, Sighting> sightings_;  ///< the last of each rank that a start command has started and that has not come
+  std::optional<int> wait_status_;     ///< of the rank whose connection has ended
   PrivateDirectory directory_;
   Leftovers leftovers_;
   Children own_children_;

@@ -18,6 +18,8 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kStateInterval = 1s;       // of the look at /proc for stopped processes
+constexpr auto kStartInterval = 200ms;    // of the same look, while ranks start
+constexpr auto kGonePatience = 3s;        // with a start command that goes on after one of its ranks has ended
 constexpr auto kOneProcessPatience = 1s;  // with ranks in one process, which report at the deadline themselves
 constexpr auto kAcrossPatience = 1500ms;  // before all ranks are said to hang: a host that is cut off falls silent
 constexpr auto kLeastWait = 500ms;        // after which an operation counts as late, in a job that has no more time
@@ -196,7 +198,8 @@ void RunningJob::expire(std::chrono::milliseconds most) {
 }
 
 void RunningJob::weigh_states() {
-  next_state_look_ = Clock::now() + kStateInterval;
+  const bool is_starting = job_.start && !all_said_hello();
+  next_state_look_ = Clock::now() + (is_starting ? kStartInterval : kStateInterval);
   for (const Child& child : children_.all()) {
     if (!child.wait_status) weigh_state(child.rank, child.pid);
   }
@@ -204,13 +207,34 @@ void RunningJob::weigh_states() {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (members_[i].has_said_hello) weigh_state(static_cast<int>(i), members_[i].pid);
   }
-  if (all_said_hello() || !job_.start) return;
+  if (is_starting) weigh_starting();
+}
+
+void RunningJob::weigh_starting() {
   for (const pid_t pid : children_.members()) {  // before its hello a rank is known by its environment only
     for (const char* const name : kRankVariables) {
-      const auto rank = environment_of(pid, name);
-      if (rank) weigh_state(std::atoi(rank->c_str()), pid);
-      if (rank) break;
+      const auto text = environment_of(pid, name);
+      if (!text) continue;
+      const int rank = std::atoi(text->c_str());
+      weigh_state(rank, pid);
+      Sighting& seen = sightings_[rank];
+      if (!process_info(seen.pid)) seen = {.pid = pid};  // else this may be a process that the rank has started
+      seen.when = Clock::now();
+      break;
     }
+  }
+  // mpirun 4.1.4 may wait for ever for a rank that was killed while it started.
+  for (auto& [rank, seen] : sightings_) {
+    if (!is_member(rank) || member(rank).has_said_hello) continue;
+    if (const auto status = unread_wait_status(seen.pid)) seen.wait_status = status;
+    if (Clock::now() - seen.when < kGonePatience) continue;
+    const std::string name = who(rank, seen.pid);
+    Finding finding = seen.wait_status ? from_wait_status(rank, name, *seen.wait_status) : lost_connection(rank, name);
+    if (!seen.wait_status) finding.text = fmt::format("{} has ended while it started", name);
+    if (!children_.all().empty())
+      finding.text += fmt::format("; {} goes on without it", name_of(-1, children_.all().front().pid));
+    finding.is_certain = true;
+    add(std::move(finding));
   }
 }
 

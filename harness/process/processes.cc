@@ -41,6 +41,14 @@ std::optional<ProcessInfo> process_info(pid_t pid) {
   return info;
 }
 
+std::optional<int> unread_wait_status(pid_t pid) {
+  const std::string stat = contents(fmt::format("/proc/{}/stat", pid));
+  const std::size_t name_end = stat.rfind(')');
+  const std::size_t last = stat.rfind(' ');  // exit_code is the last field
+  if (name_end == std::string::npos || last <= name_end + 2 || stat[name_end + 2] != 'Z') return std::nullopt;
+  return std::atoi(stat.c_str() + last);
+}
+
 std::vector<ProcessInfo> all_processes() {
   std::vector<ProcessInfo> processes;
   DIR* directory = ::opendir("/proc");

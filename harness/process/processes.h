@@ -24,6 +24,8 @@ struct ProcessInfo {
 
 /// Nothing if there is no such process.
 [[nodiscard]] std::optional<ProcessInfo> process_info(pid_t pid);
+/// How a process has ended that its parent has not waited for yet, as waitpid gives it; nothing of any other process.
+[[nodiscard]] std::optional<int> unread_wait_status(pid_t pid);
 [[nodiscard]] std::vector<ProcessInfo> all_processes();
 /// Value of a variable in the environment with which `pid` was started; nothing if it is not there or not ours to read.
 [[nodiscard]] std::optional<std::string> environment_of(pid_t pid, std::string_view name);
