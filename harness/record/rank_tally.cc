@@ -44,22 +44,50 @@ bool fits(std::size_t ranks, std::size_t others) { return ranks == 0 || others =
 
 }  // namespace
 
+void RankTally::add_stream(std::span<const std::vector<double>> each_us, double apart_us, bool are_alike) {
+  if (each_us.empty()) return;
+  std::vector<double> now_us(each_us.size());
+  for (std::size_t operation = 0; operation < each_us.front().size(); ++operation) {
+    const std::vector<double> came_us = now_us;
+    std::vector<double> took_us;
+    for (std::size_t rank = 0; rank < each_us.size(); ++rank) {
+      took_us.push_back(each_us[rank][operation]);
+      now_us[rank] += took_us.back();
+    }
+    count({.came_us = came_us,
+           .took_us = took_us,
+           .all_us = std::ranges::max(now_us) - std::ranges::max(came_us),
+           .apart_us = apart_us},
+          are_alike);
+  }
+}
+
 void RankTally::add(std::span<const Sample> samples, double apart_us, bool are_alike) {
   for (const Sample& one : samples) {
     const std::size_t ranks = one.rank_us.size();
     if (!one.is_of_state || ranks == 0 || one.rank_arrived_us.size() != ranks) continue;
-    const double took_us = one.global_us * one.operations;
-    came.add(one.rank_arrived_us, took_us, apart_us);
-    if (!are_alike) continue;
-    std::vector<double> ends_us;
-    own_us.resize(ranks);
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      ends_us.push_back(one.rank_arrived_us[rank] + one.rank_us[rank] * one.operations);
-      own_us[rank] += one.rank_us[rank] * one.operations;
-    }
-    ended.add(ends_us, took_us, apart_us);
-    middle_us += median_of(one.rank_us) * one.operations;
+    std::vector<double> took_us;
+    for (const double us : one.rank_us) took_us.push_back(us * one.operations);
+    count({.came_us = one.rank_arrived_us,
+           .took_us = took_us,
+           .all_us = one.global_us * one.operations,
+           .apart_us = apart_us},
+          are_alike);
   }
+}
+
+void RankTally::count(const Times& times, bool are_alike) {
+  came.add(times.came_us, times.all_us, times.apart_us);
+  if (!are_alike) return;
+  const std::size_t ranks = times.took_us.size();
+  std::vector<double> ends_us;
+  own_us.resize(ranks);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    ends_us.push_back(times.came_us[rank] + times.took_us[rank]);
+    own_us[rank] += times.took_us[rank];
+  }
+  ended.add(ends_us, times.all_us, times.apart_us);
+  middle_us += median_of({times.took_us.begin(), times.took_us.end()});
 }
 
 Status RankTally::add(const RankTally& other) {

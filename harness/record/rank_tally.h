@@ -25,12 +25,24 @@ struct RankTally {
   /// Counts samples that lay in the state of their row; late ones count too. Ranks that are within `apart_us` came, or
   /// ended, together. `are_alike`: all ranks of the collective do the same.
   void add(std::span<const Sample> samples, double apart_us, bool are_alike);
+  /// Counts operations back to back, which ranks began together: a rank comes to the next one when its last one has
+  /// ended. `each_us[rank][operation]` is what an operation took there.
+  void add_stream(std::span<const std::vector<double>> each_us, double apart_us, bool are_alike);
   /// Errors: invalid_argument if it has another number of ranks.
   Status add(const RankTally& other);
 
   [[nodiscard]] std::string json() const;
   /// Errors: invalid_argument naming what is wrong in it.
   [[nodiscard]] static Result<RankTally> from_json(std::string_view text);
+
+ private:
+  struct Times {
+    std::span<const double> came_us;  ///< by rank
+    std::span<const double> took_us;  ///< by rank, from then on
+    double all_us = 0;
+    double apart_us = 0;
+  };
+  void count(const Times& times, bool are_alike);
 };
 
 /// A rank, as the table and the files have it.

@@ -15,6 +15,7 @@
 #include "harness/record/rank_tally.h"
 #include "harness/record/samples.h"
 #include "harness/text/json_reader.h"
+#include "impl/collective/alike.h"
 #include "impl/transports/hosts.h"
 
 namespace tutti::harness::session {
@@ -30,21 +31,6 @@ constexpr std::chrono::nanoseconds kMostLimitTime = std::chrono::minutes(1);  //
 constexpr std::chrono::nanoseconds kNoEnd = std::chrono::hours(24 * 365);
 
 constexpr double kFloorsApart = 5;  ///< see report_ranks
-
-/// Whether all ranks of the collective do the same: no root, no order, no lengths of their own.
-bool are_alike(Collective collective) {
-  switch (collective) {
-    case Collective::all_reduce:
-    case Collective::all_gather:
-    case Collective::reduce_scatter:
-    case Collective::all_to_all:
-    case Collective::barrier:
-    case Collective::sendrecv:
-      return true;
-    default:
-      return false;
-  }
-}
 
 /// The cores that a runner may run on, as they are exchanged.
 struct BoundTo {
@@ -256,7 +242,7 @@ Status Measuring::report_ranks(const Case& one, std::span<const Sample> samples)
   if (runner_.count() == 1 || is_limit(one.backend)) return {};
   const double apart_us = std::max(static_cast<double>(runner_.in_time_ns()) * 1e-3, kFloorsApart * floor_us_of(one));
   RankTally tally;
-  tally.add(samples, apart_us, are_alike(one.collective));
+  tally.add(samples, apart_us, ranks_are_alike(one.collective));
   return tally.came.operations == 0 ? Status() : report("ranks", tally.json());
 }
 

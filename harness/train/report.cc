@@ -212,6 +212,12 @@ std::string ending_of(const std::vector<TrainRow>& rows) {
       text += fmt::format("# wrong: {}: {} of {}: {}\n", name_of(row), row.wrong, counted(row.steps, "step"),
                           shown(row.reason));
     }
+    if (row.straggler >= 0) {
+      text += fmt::format(
+          "# straggler: {}: rank {} came last to the sums of {} of {}, and the others waited for it {:.1f} % of the "
+          "time\n",
+          name_of(row), row.straggler, row.straggler_last, counted(row.steps, "step"), 100 * row.straggler_share);
+    }
     const auto bad = std::ranges::find_if_not(row.losses, [](double loss) { return std::isfinite(loss); });
     if (bad == row.losses.end()) continue;
     text += fmt::format("# {}: the loss is no number from step {} on: a smaller --rate learns\n", name_of(row),

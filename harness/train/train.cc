@@ -17,6 +17,7 @@
 #include "harness/train/shares.h"
 #include "harness/verify/buffers.h"
 #include "impl/communicator/communicator.h"
+#include "impl/embed/stragglers.h"
 
 namespace tutti::harness::train {
 namespace {
@@ -315,6 +316,7 @@ double Trainee::accuracy() {
 
 Status Trainee::conclude() {
   std::vector<double> whole, computing, communication, share, late, losses;
+  embed::Arrivals arrivals;
   for (std::size_t step = 0; step < all_.size(); ++step) {
     const std::vector<StepTold>& told = all_[step];
     double loss = 0, behind = 0;
@@ -332,6 +334,16 @@ Status Trainee::conclude() {
     computing.push_back(static_cast<double>(std::ranges::max(told, {}, &StepTold::backward_ns).backward_ns) * kUs);
     share.push_back(least / slowest);
     late.push_back((behind / ranks - least) / slowest);
+    // The sums are there at the same time on all ranks: who had to wait least came last.
+    std::vector<double> came;
+    for (const StepTold& one : told) came.push_back(-static_cast<double>(one.behind_ns));
+    arrivals.add(came, slowest);
+  }
+  const std::vector<embed::Straggler> stragglers = stragglers_of(arrivals);
+  if (!stragglers.empty() && stragglers.front().is_one) {
+    row_.straggler = stragglers.front().rank;
+    row_.straggler_last = stragglers.front().last;
+    row_.straggler_share = stragglers.front().share;
   }
   row_.step_us = median_of(whole);
   row_.computing_us = median_of(computing);

@@ -58,7 +58,10 @@ struct TrainRow {
   double alone_us = 0;  ///< the same calls with nothing to compute
   double share = 0;     ///< of a step's time in communication, median over steps
   double late = 0;      ///< of a step's time in waiting for the last rank, mean of ranks, median over steps
-  double hidden = 0;    ///< 1 - communication / alone, at least 0, where calls overlap with the backward pass
+  std::int64_t straggler = -1;  ///< the rank whose backward pass the others wait for (stragglers.h); -1: there is none
+  std::int64_t straggler_last = 0;  ///< steps in which it was the last to get there
+  double straggler_share = 0;       ///< of the time of all steps, that another rank waited for it
+  double hidden = 0;             ///< 1 - communication / alone, at least 0, where calls overlap with the backward pass
   std::int64_t serial_bits = 0;  ///< steps whose gradients had the bits of the serial sum
   bool needs_bits = false;       ///< the system promises them
   double of_bound = 0;           ///< largest difference from the serial sum / P eps sum|g|
@@ -86,6 +89,9 @@ constexpr void visit_fields(std::type_identity<TrainRow>, Visit visit) {
   visit("alone_us", &TrainRow::alone_us);
   visit("share", &TrainRow::share);
   visit("late", &TrainRow::late);
+  visit("straggler", &TrainRow::straggler);
+  visit("straggler_last", &TrainRow::straggler_last);
+  visit("straggler_share", &TrainRow::straggler_share);
   visit("hidden", &TrainRow::hidden);
   visit("serial_bits", &TrainRow::serial_bits);
   visit("needs_bits", &TrainRow::needs_bits);

@@ -281,6 +281,7 @@ int conclude(const char* program, Reports& reports, const WalkResult& result, st
   Trailer trailer{.failed_checks = result.failed_checks, .average = result.average()};
   if (least && trailer.average) trailer.is_enough = *trailer.average >= kSlack * *least;
   reports.add_init(result);
+  reports.add_ranks(result.ranks);
   const Status written = reports.conclude(trailer, result.memory);
   const int code = written.is_ok() ? static_cast<int>(exit_ok) : complain(program, written);
   if (!trailer.average) {

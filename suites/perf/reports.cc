@@ -14,6 +14,7 @@
 #include "harness/machine/clock.h"
 #include "harness/machine/machine.h"
 #include "harness/report/environment.h"
+#include "harness/report/ranks.h"
 #include "harness/text/file.h"
 #include "harness/text/json_writer.h"
 #include "suites/perf/gpu.h"
@@ -179,7 +180,7 @@ void Reports::write_compatible_row(const TableRow& one) {
 }
 
 Status Reports::conclude(const Trailer& trailer, const MemoryUse& memory) {
-  console_.print(trailer_text(trailer) +
+  console_.print(trailer_text(trailer) + stragglers_ +
                  closing(program_, settings_.reports_memory ? std::optional(memory) : std::nullopt));
   if (json_) note(json_->finish());
   if (json_) note(json_->end());
@@ -201,6 +202,15 @@ void Reports::add_init(const WalkResult& result) {
   note(json_->set_measurement(fmt::format("init_s.P{}", ranks), result.ready_s));
   if (result.first_call_us == 0) return;
   note(json_->set_measurement(fmt::format("first_call_us.P{}.{}", ranks, settings_.backend), result.first_call_us));
+}
+
+void Reports::add_ranks(const harness::RankTally& tally) {
+  if (tally.came.operations == 0) return;
+  std::vector<std::string> hosts;
+  for (const Device& device : facts_.devices) hosts.push_back(device.hostname);
+  const std::vector<harness::RankResult> results = harness::rank_results(tally, hosts);
+  stragglers_ = harness::straggler_lines(results);
+  if (json_) note(json_->set_ranks(fmt::format("P{}", results.size()), harness::ranks_json(results)));
 }
 
 void Reports::give_up() {

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/record/csv.h"
+#include "harness/record/rank_tally.h"
 #include "harness/record/row_stamp.h"
 #include "harness/report/json.h"
 #include "harness/text/output_file.h"
@@ -42,8 +43,10 @@ class Reports {
   Status add(const Report& report);
   /// How long it took to begin, for --json.
   void add_init(const WalkResult& result);
-  /// The last word where it does not come to a trailer.
+  /// The last word if it does not come to a trailer.
   void give_up();
+  /// What the operations showed of the ranks: for --json, and for the trailer if one is a straggler.
+  void add_ranks(const harness::RankTally& tally);
   /// The trailer. Errors: invalid_argument: an output that could not be written.
   Status conclude(const Trailer& trailer, const MemoryUse& memory);
 
@@ -58,6 +61,7 @@ class Reports {
   const Program& program_;
   const Settings& settings_;
   RunFacts facts_;
+  std::string stragglers_;  ///< lines
   harness::RowStamp stamp_{harness::describe_machine()};
   harness::Console console_;
   Status failure_;  ///< the first file that could not be written

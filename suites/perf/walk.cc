@@ -19,6 +19,7 @@
 #include "harness/measure/stream.h"
 #include "harness/measure/variant.h"
 #include "harness/verify/inputs.h"
+#include "impl/collective/alike.h"
 #include "suites/perf/average.h"
 #include "suites/perf/blocks.h"
 #include "suites/perf/gpu.h"
@@ -30,6 +31,8 @@ using harness::Blocking;
 using harness::Case;
 using harness::StreamResult;
 using harness::Variant;
+
+constexpr double kApartUs = 0.5;  ///< ranks whose arrivals differ by less came together
 
 Blocking blocking_of(const Settings& settings) {
   if (settings.blocking == 1) return Blocking::barrier_timed;
@@ -233,7 +236,7 @@ class Walk {
                                          .launches = settings_.launches,
                                          .blocking = blocking_of(settings_),
                                          .times_each = settings_.times_each || has_records,
-                                         .tells_runners = tells_processes(),
+                                         .tells_runners = tells_processes() || tells_ranks(),
                                          .checks = settings_.checks,
                                          .salt = salt_};
     TUTTI_ASSIGN_OR_RETURN(const StreamResult result, harness::measure_stream(place_.runner, variant, options));
@@ -253,7 +256,11 @@ class Walk {
     if (settings_.checks > 0) measured.wrong = result.wrong;
     const auto skipped = std::min<std::ptrdiff_t>(settings_.skipped, std::ssize(result.each_us));
     measured.each_us.assign(result.each_us.begin() + skipped, result.each_us.end());
-    add_processes(result.each_us_of_runners, skipped, measured);
+    if (tells_processes()) add_processes(result.each_us_of_runners, skipped, measured);
+    if (tells_ranks()) {
+      const double apart_us = std::max(kApartUs, static_cast<double>(place_.runner.in_time_ns()) * 1e-3);
+      result_.ranks.add_stream(result.each_us_of_runners, apart_us, ranks_are_alike(one.collective));
+    }
     result_.failed_checks += result.failed_checks;
     result_.bus_sum += measured.bandwidths.bus;
     ++result_.placements;
@@ -298,6 +305,13 @@ class Walk {
 
   [[nodiscard]] bool tells_processes() const {
     return settings_.times_each && !settings_.compatible_json.empty() && place_.has_processes;
+  }
+
+  /// Ranks that begin each operation as soon as their last one has ended show which of them is late.
+  [[nodiscard]] bool tells_ranks() const {
+    const bool are_cores = nccl_ == nullptr && blocks_ == nullptr;
+    return are_cores && blocking_of(settings_) == harness::Blocking::none && place_.split.sizes().size() == 1 &&
+           place_.runner.count() > 1 && place_.runner.count() == place_.runner.job_ranks();
   }
 
   /// Of each operation the longest on any rank of the process.

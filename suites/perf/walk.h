@@ -12,6 +12,7 @@
 #include "harness/backends/tutti/backend.h"
 #include "harness/machine/memory.h"
 #include "harness/measure/runner.h"
+#include "harness/record/rank_tally.h"
 #include "harness/record/record.h"
 #include "suites/perf/case_names.h"
 #include "suites/perf/flags.h"
@@ -48,6 +49,7 @@ struct WalkResult {
   std::int64_t placements = 0;
   double ready_s = 0;        ///< from the start of the oldest process until the backend was open on all ranks
   double first_call_us = 0;  ///< what the first untimed operation took on the slowest runner; 0: there was none
+  harness::RankTally ranks;  ///< of operations that were timed one by one; empty where a runner has several ranks
   MemoryUse memory;          ///< of CPU ranks all buffers together; of GPUs the one that has most
 
   [[nodiscard]] std::optional<double> average() const;  ///< empty: there was no row

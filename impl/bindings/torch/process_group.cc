@@ -6,6 +6,7 @@
 #include "impl/bindings/torch/failure.h"
 #include "impl/bindings/torch/shared.h"
 #include "impl/bindings/torch/start.h"
+#include "impl/collective/alike.h"
 
 namespace tutti::bindings {
 
@@ -45,6 +46,10 @@ WorkPointer ProcessGroup::begin_message(c10d::OpType type, std::string_view call
 
 ProcessGroup::Pointer ProcessGroup::start(const WorkPointer& work, milliseconds timeout, const Call& call) {
   record(*work, call);
+  if (ranks_are_alike(call.collective)) {
+    work->times = times_;
+    work->number = times_->begin();
+  }
   return start(work, {.timeout = own_timeout(timeout)},
                [&](embed::OperationOptions options) { return world_->post(call, std::move(options)); });
 }
@@ -72,7 +77,8 @@ int ProcessGroup::root_of(const GroupWork& work, std::int64_t root) const {
 Buffers ProcessGroup::buffers_for(GroupWork& work, Collective collective, const Tensor& least) const {
   const bool is_list = has_counts(collective);
   const bool is_one_way = collective == Collective::broadcast || collective == Collective::reduce;
-  const bool shares = world_->has_arenas() && !is_list && least.nbytes() >= (is_one_way ? kLeastSharedOneWay : kLeastShared);
+  const bool shares =
+      world_->has_arenas() && !is_list && least.nbytes() >= (is_one_way ? kLeastSharedOneWay : kLeastShared);
   work.tensors.lie_in(shares ? shared_memory() : nullptr);
   return shares ? Buffers::shared : Buffers::private_;
 }

@@ -57,6 +57,10 @@ class ProcessGroup final : public GroupBase {
   Pointer recv(Tensors& tensors, int from, int tag) override;
   Pointer recvAnysource(Tensors& tensors, int tag) override;
 
+  /// For which ranks the others wait, by the calls in which all ranks do the same, the last `CallTimes::kKept` of them;
+  /// the costliest rank first. All ranks call it. `calls`: how many were looked at.
+  [[nodiscard]] std::vector<embed::Straggler> stragglers(std::int64_t& calls);
+
   void setSequenceNumberForGroup() override {}
   std::uint64_t getSequenceNumberForGroup() override { return collectives_.load(); }
 
@@ -95,8 +99,8 @@ class ProcessGroup final : public GroupBase {
                                          const Tensor& input);
   [[nodiscard]] CallOfLists gather_call(GroupWork& work, Collective collective, int root, const Tensors* outputs,
                                         const Tensor& input);
-  /// Where the tensors of a call are to lie, of which `least` is the smallest on all ranks. Before they are named. Calls
-  /// with lists are v forms, whose algorithms are as fast with private buffers.
+  /// Where the tensors of a call are to lie, of which `least` is the smallest on all ranks. Before they are named.
+  /// Calls with lists are v forms, whose algorithms are as fast with private buffers.
   [[nodiscard]] Buffers buffers_for(GroupWork& work, Collective collective, const Tensor& least) const;
   [[nodiscard]] int root_of(const GroupWork& work, std::int64_t root) const;
   Pointer sum_sparse(const Tensor& tensor, const c10d::AllreduceOptions& options);
@@ -107,6 +111,7 @@ class ProcessGroup final : public GroupBase {
   const milliseconds timeout_;
   const StorePointer store_;
   const std::shared_ptr<embed::World> world_;
+  const std::shared_ptr<CallTimes> times_ = std::make_shared<CallTimes>();
   Recorder* const recorder_;  // null: the calls of this group are not recorded
   std::atomic<std::uint64_t> collectives_{0};
   std::uint64_t monitored_barriers_ = 0;

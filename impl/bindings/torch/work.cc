@@ -14,6 +14,7 @@ GroupWork::GroupWork(int rank, c10d::OpType type, const std::string& call, const
 // By any thread, without a lock, for Python code may run here that wants Python's own.
 void GroupWork::conclude(const Status& status) {
   if (recorder != nullptr) recorder->end_call();
+  if (times != nullptr && status.is_ok()) times->end(number);
   std::exception_ptr failure;
   try {
     check(call_, status);

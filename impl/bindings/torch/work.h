@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 
+#include "impl/bindings/torch/call_times.h"
 #include "impl/bindings/torch/record.h"
 #include "impl/bindings/torch/tensors.h"
 #include "impl/bindings/torch/torch.h"
@@ -30,8 +31,10 @@ class GroupWork final : public c10d::Work {
   Tensors outputs;  // what the future holds
   /// Makes outputs of what has come, when it has gone well.
   std::function<void()> at_success;
-  int from = -1;                 // the rank whose message came
-  Recorder* recorder = nullptr;  // that has noted the call
+  int from = -1;                     // the rank whose message came
+  Recorder* recorder = nullptr;      // that has noted the call
+  std::shared_ptr<CallTimes> times;  // that times it; null: none does
+  std::uint64_t number = 0;          // there
 
   /// What World::post calls in the end.
   void conclude(const Status& status);

@@ -55,6 +55,19 @@ TEST(RankTally, SamplesOfAnotherStateAndOfOlderFilesDoNotCount) {
   EXPECT_EQ(tally.came.operations, 1);
 }
 
+TEST(RankTally, AStreamsRankComesWhenItsLastOperationHasEnded) {
+  RankTally tally;
+  // Rank 1 needs 2 us more for each, and nobody waits for it until the last.
+  tally.add_stream(std::vector<std::vector<double>>{{10, 10, 14}, {12, 12, 12}}, 1, true);
+  EXPECT_EQ(tally.came.operations, 3);
+  EXPECT_DOUBLE_EQ(tally.came.time, 12 + 12 + 12);
+  EXPECT_EQ(tally.came.ranks[1].last, 2);  // they begin the first together
+  EXPECT_DOUBLE_EQ(tally.came.ranks[1].waited, 2 + 4);
+  EXPECT_EQ(tally.ended.ranks[1].last, 3);
+  EXPECT_DOUBLE_EQ(tally.ended.ranks[1].waited, 2 + 4 + 2);
+  EXPECT_THAT(tally.own_us, ElementsAre(34, 36));
+}
+
 TEST(RankTally, IsReadAgain) {
   RankTally tally;
   tally.add(samples_of(3, 2, 16), 1, true);
