@@ -279,7 +279,7 @@ std::string sentence_without_rail(const AcceptReport& report, const Finding& fin
   const bool is_of_many = !finding.members.empty() && (finding.what == Class::wrong || finding.what == Class::hung);
   if (is_of_many) {
     return fmt::format("{} {} when they played together: {}", names_of(report, finding.members),
-                       finding.what == Class::wrong ? "had wrong data" : "did not end", finding.detail);
+                       finding.what == Class::wrong ? "had wrong data" : "failed", finding.detail);
   }
   const bool failed_once = (finding.what == Class::hung || finding.what == Class::either) &&
                            finding.judgement.verdict == Verdict::suspect && finding.judgement.middle == 0;

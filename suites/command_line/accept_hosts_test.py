@@ -162,7 +162,7 @@ class AcceptedHosts(unittest.TestCase):
             os.kill(victim, signal.SIGKILL)
             result = run.wait(support.patience(60))
             self.assertEqual(result.code, CRASH, result)
-            self.assertRegex(result.out, r"FAIL\. [ab] and [ab] did not end when they played together: .*killed by signal 9")
+            self.assertRegex(result.out, r"FAIL\. [ab] and [ab] failed when they played together: .*killed by signal 9")
             self.assertEqual(run.left_behind(), [], result)
 
     @support.at_night

@@ -79,6 +79,10 @@ class Starter:
         """What is said of a killed rank."""
         return rf"rank {rank} on {host}\b.* (was killed by signal 9|closed its connection)"
 
+    def exclusion_problems(self, _):
+        """What is wrong about the exclusion line of an acceptance: it is for Slurm."""
+        return []
+
     def interrupt(self, job):
         """As a terminal does."""
         for run in job.runs:
@@ -157,7 +161,9 @@ class Slurm(Starter):
             "CredType=cred/none", "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none", "SelectType=select/linear",
             "KillWait=2", "ReturnToService=2", f"PluginDir={self.root}/usr/lib/x86_64-linux-gnu/slurm-wlm",
             f"StateSaveLocation={folder}/state", f"SlurmdSpoolDir={folder}/spool-%n", f"SlurmctldPidFile={folder}/slurmctld.pid",
-            f"SlurmdPidFile={folder}/slurmd-%n.pid", *nodes, "PartitionName=all Nodes=ALL Default=YES", ""]))
+            f"SlurmdPidFile={folder}/slurmd-%n.pid", *nodes,
+            f"PartitionName=all Nodes={','.join(one.name for one in machines.all)} Default=YES",
+            "NodeName=node[1-8] State=FUTURE", ""]))  # those of a pretended cluster: names that an exclusion may have
         (folder / "mpi.conf").write_text(f"PMIxCliTmpDirBase={folder}/pmix\n")
         environment = {**os.environ, **self.variables(machines)}
         daemons = []
@@ -188,6 +194,20 @@ class Slurm(Starter):
         said = subprocess.run(machine.enter("sinfo", "--noheader", "--Node", "--format", "%T"), env=environment,
                               capture_output=True, text=True, check=False)
         return set(said.stdout.split())
+
+    def exclusion_problems(self, machines):
+        """sbatch takes the line that an acceptance proposes, and no other name."""
+        folder = machines.folder
+        (folder / "cluster.toml").write_text('nodes = 8\n[[fault]]\nwhat = "nic"\nnode = "node3"\nshare = 0.3\n')
+        support.run("accept", "--pretend", folder / "cluster.toml", "--exclude", folder / "night")
+        line = (folder / "night.exclude.slurm").read_text().splitlines()[0]
+        problems = [] if "node3" in line else [f"node3 is not in the exclusion line '{line}'"]
+        for words, is_taken in [(line, True), (line.replace("node3", "absent"), False)]:
+            said = subprocess.run(machines.all[0].enter("sbatch", "--test-only", *words.split(), self.script, "list"),
+                                  env={**os.environ, **self.variables(machines)}, capture_output=True, text=True, check=False)
+            if (said.returncode == 0) != is_taken:
+                problems.append(f"sbatch --test-only {words}: exit code {said.returncode}: {said.stderr}")
+        return problems
 
     def interrupt(self, job):
         job.machines.all[0].run("env", *(f"{name}={text}" for name, text in self.variables(job.machines).items()), "scancel",
@@ -335,7 +355,7 @@ def trial_accept(starter, machines):
             problems.append(f"{len(tests)} tests\n{text}")
         if {line["ending"] for line in tests} - {"measured", "interrupted"}:
             problems.append(f"a test that failed: {tests}")
-        return problems
+        return problems + starter.exclusion_problems(machines)
 
 
 TRIALS = {"run": trial_run, "check": trial_check, "killed": trial_killed, "interrupted": trial_interrupted, "accept": trial_accept}
