@@ -91,7 +91,8 @@ int main(int argc, char** argv) {
     const int refused = refuse_job(program);
     return conclude(refused == exit_ok ? action() : refused);
   } catch (const CLI::Success& success) {  // --help, --version
-    return conclude(program.exit(success));
+    const tutti::Status unknown = unknown_subcommand(program, argc, argv);
+    return unknown.is_ok() ? conclude(program.exit(success)) : complain_here(unknown);
   } catch (const CLI::ParseError& failure) {
     return complain_here(usage_error(program, failure, argc, argv));
   } catch (const std::system_error& failure) {  // fmt's, of a stream that cannot be written

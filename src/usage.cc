@@ -87,8 +87,8 @@ Status unknown_flag(const CLI::App& program, const CLI::App& command, const std:
   const bool is_slip =
       contains(flags, flag + "s") || (flag.ends_with('s') && contains(flags, flag.substr(0, flag.size() - 1)));
   if (!takers.empty() && !is_slip) {
-    return error(Code::invalid_argument, "`{}` has no option '{}', only `tutti {}` {}; its own are {}", name, flag,
-                 fmt::join(takers, "` and `tutti "), takers.size() == 1 ? "has" : "have", fmt::join(flags, " "));
+    return error(Code::invalid_argument, "`{0}` has no option '{1}', only `tutti {2}` {3}\n`{0} --help` lists its own",
+                 name, flag, fmt::join(takers, "` and `tutti "), takers.size() == 1 ? "has" : "have");
   }
   return error(Code::invalid_argument, "unknown option '{}'{}\n`{} --help` lists all", shown(flag),
                meant_by(flag, flags), name);
@@ -135,6 +135,13 @@ Status usage_error(const CLI::App& program, const CLI::ParseError& failure, int 
     }
   }
   return error(Code::invalid_argument, "{}\n`{} --help` says more", failure.what(), name);
+}
+
+Status unknown_subcommand(const CLI::App& program, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return {};
+  const auto all = program.get_subcommands([](const CLI::App* /*command*/) { return true; });  // hidden ones, too
+  if (std::ranges::any_of(all, [&](const CLI::App* one) { return one->get_name() == argv[1]; })) return {};
+  return unknown_name("subcommand", argv[1], subcommands_of(program));
 }
 
 std::string build_text() {

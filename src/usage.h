@@ -13,6 +13,9 @@ namespace tutti::program {
 /// invalid_argument that names the word and the nearest right one.
 [[nodiscard]] Status usage_error(const CLI::App& program, const CLI::ParseError& failure, int argc, char** argv);
 
+/// For a command line that asks for help: its first word may be none. Errors: as of usage_error.
+[[nodiscard]] Status unknown_subcommand(const CLI::App& program, int argc, char** argv);
+
 /// `tutti 0.2.0 (commit), built with GCC 12.2.0 Release; kernels avx2; transports ...`, those of this build
 [[nodiscard]] std::string version_text();
 /// What all machines of a job must have alike: the version, the commit, the compiler.

@@ -229,6 +229,7 @@ class CommandLine(BadInput):
     def test_subcommands(self):
         self.refused("rnu", names=["'rnu'", "'run'"])
         self.refused("chekc", "all", names=["'chekc'", "'check'"])
+        self.refused("chekc", "--help", names=["unknown subcommand 'chekc'", "'check'"])
         self.refused(names=["subcommand", "run check prove explain draw simulate export train gate accept guidelines compare report list doctor"])
         self.refused("tune", "--ranks-as", "blocks", "--device", "host", names=["unknown subcommand 'tune'"])
 
