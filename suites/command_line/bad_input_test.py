@@ -256,8 +256,8 @@ class CommandLine(BadInput):
 
     def test_options_of_another_subcommand_are_said_to_be(self):
         self.refused("prove", "all", "--dtypes", "float",
-                     names=["'--dtypes'", "`tutti run` and `tutti check`", "--ranks"])
-        self.refused("check", "--sizes", "8", names=["'--sizes'", "`tutti run`", "--ranks"])
+                     names=["'--dtypes'", "`tutti run` and `tutti check`", "`tutti prove --help`"])
+        self.refused("check", "--sizes", "8", names=["'--sizes'", "`tutti run`", "`tutti check --help`"])
 
     def test_options_without_a_value(self):
         for command in ["run", "check", "prove"]:
