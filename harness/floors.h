@@ -6,7 +6,7 @@
 //   floor 3: verify, record, process, board
 //   floor 4: backends, launch
 //   floor 5: measure, hosts
-//   floor 6: faults, soak, explain, draw, train, gate, accept, simulate
+//   floor 6: faults, soak, explain, draw, train, gate, accept, simulate, repeat
 //   floor 7: session, guidelines
 //   floor 8: report, doctor
 //
@@ -31,6 +31,7 @@ namespace hosts {}
 namespace measure {}
 namespace faults {}
 namespace soak {}
+namespace repeat {}
 namespace explain {}
 namespace draw {}
 namespace train {}
@@ -52,6 +53,7 @@ using namespace hosts;
 using namespace measure;
 using namespace faults;
 using namespace soak;
+using namespace repeat;
 using namespace explain;
 using namespace draw;
 using namespace train;

@@ -241,6 +241,7 @@ void add_check(CLI::App& program, Action& action) {
           "--faults"}),
       all_but_v_forms());
   add_soak(*command, action);
+  add_repeat(*command, action);
   command->callback([&action, options, command] {
     if (command->get_subcommands().empty()) action = [options, command] { return check(*options, *command); };
   });

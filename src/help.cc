@@ -28,13 +28,14 @@ constexpr std::size_t kOfConditions = 1;  // their group
 constexpr std::array kGroups{
     GroupRow{"What to run",
              " --sizes --dtypes --ops --roots --pairs --window --backends --algorithms --placement --buffers --counts"
-             " --counts-unit --values --case --trace --gaps --list --against --baseline --suite --faults --operations "
+             " --counts-unit --values --case --trace --gaps --groups --beside --list --against --baseline --suite "
+             "--faults --operations --calls "
              "--pretend"
              " --stages --full --margin --too-fast --message-size --resume --fit "},
-    GroupRow{
-        "How to measure",
-        " --cadence --sync --cache --misalign --skew --overlap --budget --iterations --launches --blocks --cell-time"
-        " --no-limit --seed "},
+    GroupRow{"How to measure",
+             " --cadence --sync --cache --misalign --skew --slow-rank --slow-link --overlap --budget --iterations "
+             "--launches --blocks --cell-time"
+             " --no-limit --seed "},
     GroupRow{"How to verify", " --check --accuracy "},
     GroupRow{
         "Where and how ranks run",

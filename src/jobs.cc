@@ -61,6 +61,7 @@ class Messages final : public SessionMessages {
             spec, {{"begin", [this](std::string_view text) { on_begin(text); }},
                    {"cell", [this](std::string_view text) { on_cell(text); }},
                    {"samples", [this](std::string_view text) { note(listener_.on_samples(text)); }},
+                   {"result", [this](std::string_view text) { on_result(text); }},
                    {"blocks", [this](std::string_view text) { on_blocks(text); }},
                    {"ranks", [this](std::string_view text) { on_ranks(text); }},
                    {"facts", [this](std::string_view text) { listener_.on_facts(spec_.ranks, std::string(text)); }}}),
@@ -125,6 +126,9 @@ class Messages final : public SessionMessages {
     }
     if (rows.empty()) return;
     note(listener_.on_cell(rows));
+  }
+  void on_result(std::string_view text) {
+    if (listener_.on_result) note(listener_.on_result(place_.launch, text));
   }
   void on_blocks(std::string_view text) {
     const auto medians = harness::block_medians_from_json(text);

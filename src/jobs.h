@@ -57,6 +57,8 @@ struct JobsListener {
   std::function<Status(const std::vector<harness::Row>& rows)> on_cell;
   std::function<void(int ranks, const std::string& facts_json)> on_facts;
   std::function<Status(std::string_view lines)> on_samples = {};  ///< where spec.tells_samples
+  /// Called with each part of a result of a RepeatTask, and the launch that it comes from, before the case's row.
+  std::function<Status(int launch, std::string_view text)> on_result = {};
   /// Called for each case of a task that counts blocks, before its row.
   std::function<void(const harness::BlockMedians&)> on_blocks = {};
   /// Called for each case that was measured; `hosts` by rank.

@@ -33,6 +33,12 @@ Status set_backends(Settings& settings, std::string_view text, const Surrounding
 Status set_case(Settings& settings, std::string_view text, const Surroundings& around) {
   settings.case_id = text;
   TUTTI_ASSIGN_OR_RETURN(const harness::Case one, harness::parse_case_id(text));
+  if (one.among.is_any()) {
+    return error(
+        Code::invalid_argument,
+        "'{}' is one group of a contention, which runs with the others: did you mean `tutti run {} --groups {}`?", text,
+        to_string(one.collective), one.among.groups);
+  }
   TUTTI_RETURN_IF_ERROR(set_backends(settings, one.backend, around));
   const Status transport = harness::transport_for(one.transport, one.ranks_as, transport_directories()).status();
   if (!transport.is_ok()) return error(transport.code(), "case id '{}': {}", text, transport.message());

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
+#include <utility>
 
 #include <fmt/ranges.h>
 
@@ -119,6 +121,17 @@ Status check_counts(const harness::Sweep& sweep, const std::map<std::string, std
       texts.at("--counts"));
 }
 
+/// That the rank, or the link, that is to be slow is on one host, where the ranks move all bytes. Errors:
+/// invalid_argument.
+Status check_slowed(const harness::Conditions& conditions, const std::vector<harness::Topology>& topologies) {
+  if (!conditions.is_slowed() || std::ranges::none_of(topologies, &harness::Topology::spans_hosts)) return {};
+  const char* const option = conditions.slow_rank.rank >= 0 ? "--slow-rank" : "--slow-link";
+  return error(Code::invalid_argument,
+               "{0}: ranks on several hosts have no memory in common, and what is between them cannot be slowed: leave "
+               "{0} out, or run on one host with --transports shm",
+               option);
+}
+
 /// What was asked for and has no meaning beside the rest. Errors: invalid_argument.
 Status check_meaning(const Settings& settings, const std::map<std::string, std::string>& texts) {
   harness::Sweep sweep = settings.sweep;
@@ -138,6 +151,7 @@ Status check_meaning(const Settings& settings, const std::map<std::string, std::
   }
   TUTTI_ASSIGN_OR_RETURN(const std::vector<harness::Topology> topologies, topologies_of(sweep, settings.conditions));
   TUTTI_RETURN_IF_ERROR(check_counts(sweep, texts));
+  TUTTI_RETURN_IF_ERROR(check_slowed(settings.conditions, topologies));
   TUTTI_RETURN_IF_ERROR(check_conditions(
       settings.conditions,
       {.cadence = sweep.cadence, .ranks_as = sweep.ranks_as, .timeout = sweep.timeout, .dtypes = sweep.dtypes.values}));
@@ -145,6 +159,17 @@ Status check_meaning(const Settings& settings, const std::map<std::string, std::
 }
 
 }  // namespace
+
+Status check_slow_ranks(const harness::Conditions& conditions, int ranks) {
+  const auto& [slow_rank, slow_link] = std::tie(conditions.slow_rank, conditions.slow_link);
+  for (const auto& [option, rank] :
+       {std::pair("--slow-rank", slow_rank.rank), std::pair("--slow-link", slow_link.second)}) {
+    if (rank < ranks) continue;
+    return error(Code::invalid_argument, "{}: there is no rank {} of {}: allowed are 0 to {}", option, rank, ranks,
+                 ranks - 1);
+  }
+  return {};
+}
 
 std::span<const Collective> all_but_v_forms() {
   static const std::vector<Collective> kThose = [] {

@@ -61,6 +61,9 @@ struct Surroundings {
 /// What the command line says for conditions that are not as usual: " --device host --lanes 2".
 [[nodiscard]] std::string command_text(const harness::Conditions& conditions);
 
+/// That a rank which is to be slow is one of so many. Errors: invalid_argument.
+[[nodiscard]] Status check_slow_ranks(const harness::Conditions& conditions, int ranks);
+
 /// The keys of a suite's sweep: the collectives and the options that say which cells there are.
 [[nodiscard]] const std::vector<std::string>& suite_keys();
 /// The sweep, defaults where it has no text; of what no key says, that of `base`, and its ranks where it names none.

@@ -58,7 +58,8 @@ using Action = std::function<int()>;
 
 void add_run(CLI::App& program, Action& action);
 void add_check(CLI::App& program, Action& action);
-void add_soak(CLI::App& check, Action& action);  ///< a subcommand of check
+void add_soak(CLI::App& check, Action& action);    ///< a subcommand of check
+void add_repeat(CLI::App& check, Action& action);  ///< a subcommand of check
 void add_prove(CLI::App& program, Action& action);
 void add_explain(CLI::App& program, Action& action);
 void add_draw(CLI::App& program, Action& action);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,7 +17,6 @@
 #include "harness/cases/expand.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/settings.h"
-#include "harness/exchange/added.h"
 #include "harness/machine/allowed_cores.h"
 #include "harness/machine/clock.h"
 #include "harness/machine/machine.h"
@@ -36,6 +34,7 @@
 #include "harness/text/output_file.h"
 #include "harness/text/streams.h"
 #include "impl/types/printable.h"
+#include "src/contention_plan.h"
 #include "src/jobs.h"
 #include "src/join.h"
 #include "src/options.h"
@@ -44,6 +43,7 @@
 #include "src/references.h"
 #include "src/report.h"
 #include "src/request.h"
+#include "src/run_files.h"
 #include "src/run_plan.h"
 #include "src/trace_plan.h"
 #include "src/transports.h"
@@ -128,9 +128,9 @@ class Reports {
       launches_->add(rows);
     }
     for (const Row& row : rows) {
-      if (row.time_median && !has_hosts_ && ranks_as_->runners(static_cast<int>(row.ranks)) > cores_) {
-        crowded_.insert(row.ranks);
-      }
+      const auto one = harness::parse_case_id(row.case_id);  // a row of a contention has the ranks of its group
+      const int ranks = one.is_ok() ? one.value().ranks : static_cast<int>(row.ranks);
+      if (row.time_median && !has_hosts_ && ranks_as_->runners(ranks) > cores_) crowded_.insert(ranks);
       const bool is_bad = row.verdict == Verdict::wrong || row.verdict == Verdict::error;
       if (console_.is_silent() && is_bad) {
         harness::to_stderr(fmt::format("tutti: {} {}: {}\n", to_string(row.verdict), row.case_id, row.reason));
@@ -352,19 +352,6 @@ class Reports {
   Status failure_;
 };
 
-/// The folder is made where it is not there. The journals of other hosts' ranks cannot be read after a hang.
-Status check_flight(const Settings& settings) {
-  if (settings.flight.empty()) return {};
-  if (!settings.conditions.topology.hosts.empty() || settings.reach.joined != nullptr) {
-    return error(Code::invalid_argument,
-                 "--flight: ranks have to be started by tutti, on this host: the journals of others cannot be read");
-  }
-  std::error_code failure;
-  std::filesystem::create_directories(settings.flight, failure);
-  if (!failure && std::filesystem::is_directory(settings.flight, failure)) return {};
-  return error(Code::invalid_argument, "--flight: '{}' is no folder and cannot be made one", shown(settings.flight));
-}
-
 /// Prints what would run, and runs nothing.
 int list(const RunPlan& plan, const Settings& settings) {
   const auto starters = starters_of(plan.cells, settings.sweep.ranks_as, settings.reach);
@@ -373,7 +360,16 @@ int list(const RunPlan& plan, const Settings& settings) {
   return exit_ok;
 }
 
-int run(const SweepOptions& options, const CLI::App& command, const TraceOptions& trace, bool only_lists) {
+/// What else there may be than a sweep.
+struct RunOptions {
+  TraceOptions trace;
+  ContentionOptions contention;
+  bool only_lists = false;
+};
+
+int run(const SweepOptions& options, const CLI::App& command, const RunOptions& asked) {
+  const TraceOptions& trace = asked.trace;
+  const bool only_lists = asked.only_lists;
   if (const Status alone = check_beside_trace(command, trace); !alone.is_ok()) return complain_here(alone);
   const std::vector<std::string> known = known_backends();
   auto parsed = options.settings({.known_backends = known});
@@ -382,10 +378,15 @@ int run(const SweepOptions& options, const CLI::App& command, const TraceOptions
   harness::Sweep& sweep = settings.sweep;
   if (const Joining joining = join_job(settings, only_lists); joining.exit_code) return *joining.exit_code;
   if (!settings.has_ranks) sweep.ranks = {default_ranks()};
+  if (const Status dealt = settle_groups(asked.contention, command, settings); !dealt.is_ok()) return complain(dealt);
   harness::MeasureTask task{.tells_samples = !settings.samples.empty()};
   auto plan = trace.file.empty() ? run_plan_of(settings) : trace_plan_of(trace, settings, task);
   if (!plan.is_ok()) return complain(plan.status());
   const harness::Expansion& expansion = plan.value().expansion;
+  for (const std::vector<Case>& cell : plan.value().cells) {
+    const Status there = check_slow_ranks(settings.conditions, cell.front().ranks);
+    if (!there.is_ok()) return complain(there);
+  }
   if (only_lists) return list(plan.value(), settings);
   const harness::Places places = harness::places_here();
   for (const harness::Cell& cell : expansion.cells) {
@@ -462,24 +463,6 @@ int run(const SweepOptions& options, const CLI::App& command, const TraceOptions
   return drawn.code() == Code::aborted ? exit_interrupted : lost;
 }
 
-/// Adds the algorithms of files in the list of --algorithms, which names them from then on. Returns what is wrong.
-std::string add_files(std::string& list) {
-  std::string names;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    std::string name = list.substr(begin, end - begin);
-    if (name.ends_with(".xml")) {
-      auto added = harness::exchange::add_file(name);
-      if (!added.is_ok()) return std::string(added.status().message());
-      name = std::move(added).value();
-    }
-    names += (begin == 0 ? "" : ",") + name;
-    begin = end + 1;
-  }
-  list = names;
-  return {};
-}
-
 }  // namespace
 
 void add_run(CLI::App& program, Action& action) {
@@ -488,12 +471,13 @@ void add_run(CLI::App& program, Action& action) {
       "Example: tutti run all_reduce broadcast --backends tutti,openmpi --ranks 2 --sizes 8:16M:x8 --csv out.csv");
   auto options = std::make_shared<SweepOptions>(*command, std::vector<OptionChoice>{});
   command->get_option("--algorithms")->transform(CLI::Validator(add_files, ""));
-  auto only_lists = std::make_shared<bool>(false);
-  auto trace = std::make_shared<TraceOptions>();
-  add_trace_options(*command, *trace);
-  command->add_flag("--list", *only_lists, "print the cells that would run and an estimate of the time; run nothing");
-  command->callback([&action, options, command, trace, only_lists] {
-    action = [options, command, trace, only_lists] { return run(*options, *command, *trace, *only_lists); };
+  auto asked = std::make_shared<RunOptions>();
+  add_trace_options(*command, asked->trace);
+  add_contention_options(*command, asked->contention);
+  command->add_flag("--list", asked->only_lists,
+                    "print the cells that would run and an estimate of the time; run nothing");
+  command->callback([&action, options, command, asked] {
+    action = [options, command, asked] { return run(*options, *command, *asked); };
   });
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -50,8 +51,38 @@ void add_cell(RunPlan& plan, const Cell& cell, std::vector<Case> cases) {
   plan.cells.push_back(std::move(cases));
 }
 
+/// The cells of one contention are measured together. A system is there with an algorithm that all groups have.
+void add_contention(RunPlan& plan, std::span<const Cell> cells, const harness::Sweep& sweep) {
+  std::vector<std::vector<Case>> of_cells;
+  for (const Cell& cell : cells) of_cells.push_back(harness::cases_of(cell, sweep));
+  std::vector<Case> cases;
+  for (const Case& first : of_cells.front()) {
+    std::vector<Case> of_system;
+    for (const std::vector<Case>& of_cell : of_cells) {
+      const auto same = std::ranges::find_if(
+          of_cell, [&](const Case& one) { return one.backend == first.backend && one.algorithm == first.algorithm; });
+      if (same != of_cell.end()) of_system.push_back(*same);
+    }
+    if (of_system.size() == cells.size()) {
+      cases.insert(cases.end(), of_system.begin(), of_system.end());
+    } else {
+      harness::leave_out(plan.expansion.left_out, fmt::format("{}, which not all groups have", first.algorithm));
+    }
+  }
+  if (cases.empty()) return;
+  plan.expansion.cells.insert(plan.expansion.cells.end(), cells.begin(), cells.end());
+  plan.cells.push_back(std::move(cases));
+}
+
 Status add_sweep(RunPlan& plan, const harness::Sweep& sweep) {
   TUTTI_ASSIGN_OR_RETURN(harness::Expansion expansion, harness::expand(sweep));
+  if (sweep.groups.is_any()) {
+    const std::size_t each = 2 * static_cast<std::size_t>(sweep.groups.count);
+    for (std::size_t i = 0; i < expansion.cells.size(); i += each) {
+      add_contention(plan, std::span(expansion.cells).subspan(i, each), sweep);
+    }
+    expansion.cells.clear();
+  }
   for (const Cell& cell : expansion.cells) add_cell(plan, cell, harness::cases_of(cell, sweep));
   std::ranges::move(expansion.left_out, std::back_inserter(plan.expansion.left_out));
   return {};
@@ -163,8 +194,8 @@ void print_plan(const RunPlan& plan, const Settings& settings, std::size_t start
   for (const std::vector<Case>& cell : plan.cells) {
     std::vector<std::string> systems;
     for (const Case& one : cell) {
-      systems.push_back(one.algorithm == harness::kNone ? one.backend
-                                                        : fmt::format("{}.{}", one.backend, one.algorithm));
+      harness::append_new(
+          systems, one.algorithm == harness::kNone ? one.backend : fmt::format("{}.{}", one.backend, one.algorithm));
     }
     Case named = cell.front();
     named.backend = harness::kOwnBackend;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout of the board: the abort line, then statuses, then sync and probe lines, then the pages. Sync and probe lines
+// Layout of the board: the abort line, then statuses, then sync and probe lines, then the pages. Each kind has an entry
+// for every runner of the job, then one for every runner as a member of its group. Sync and probe lines
 // lie at twice a cache line's distance. Neighbouring lines are fetched in pairs, and one rank's writes must not disturb
 // another's.
 #include "harness/board/board.h"
@@ -17,7 +18,8 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std
 constexpr std::size_t kStatusOffset = kStride;  // behind the abort line
 std::size_t sync_offset(int ranks) { return kStatusOffset + static_cast<std::size_t>(ranks) * kStride; }
 std::size_t page_offset(int ranks) {
-  const std::size_t end = sync_offset(ranks) + 2 * static_cast<std::size_t>(ranks) * kStride;
+  constexpr std::size_t kLines = 4;  // of a rank: sync and probe, for the job and for its group
+  const std::size_t end = sync_offset(ranks) + kLines * static_cast<std::size_t>(ranks) * kStride;
   return (end + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
@@ -28,21 +30,30 @@ T& at(std::byte* base, std::size_t offset) {
 
 }  // namespace
 
-std::size_t Board::bytes(int ranks) { return page_offset(ranks) + static_cast<std::size_t>(ranks) * kPageBytes; }
+std::size_t Board::bytes(int ranks) { return page_offset(ranks) + 2 * static_cast<std::size_t>(ranks) * kPageBytes; }
 
 // Zeroed memory is what every member's type starts as, so no process has to construct, and ranks may come in any
 // order.
 Board::Board(void* base, int ranks) : base_(static_cast<std::byte*>(base)), ranks_(ranks) {}
 
+Board Board::of_group(std::vector<int> places) const {
+  Board group = *this;
+  group.places_ = std::make_shared<const std::vector<int>>(std::move(places));
+  return group;
+}
+
 RankStatus& Board::status(int rank) const {
   return at<RankStatus>(base_, kStatusOffset + static_cast<std::size_t>(rank) * kStride);
 }
 SyncLine& Board::sync(int rank) const {
-  return at<SyncLine>(base_, sync_offset(ranks_) + static_cast<std::size_t>(rank) * kStride);
+  return at<SyncLine>(base_, sync_offset(ranks_) + static_cast<std::size_t>(line_of(rank)) * kStride);
 }
-SyncLine& Board::probe(int rank) const { return sync(ranks_ + rank); }
+SyncLine& Board::probe(int rank) const {
+  const int line = 2 * ranks_ + line_of(rank);
+  return at<SyncLine>(base_, sync_offset(ranks_) + static_cast<std::size_t>(line) * kStride);
+}
 RunnerPage& Board::page(int rank) const {
-  return at<RunnerPage>(base_, page_offset(ranks_) + static_cast<std::size_t>(rank) * kPageBytes);
+  return at<RunnerPage>(base_, page_offset(ranks_) + static_cast<std::size_t>(line_of(rank)) * kPageBytes);
 }
 std::atomic<std::uint32_t>& Board::abort_flag() const { return at<std::atomic<std::uint32_t>>(base_, 0); }
 

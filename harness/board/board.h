@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "harness/floors.h"
 #include "impl/types/status.h"
@@ -59,12 +61,17 @@ struct alignas(64) SyncLine {
   std::atomic<std::int64_t> instants_ns[2];
 };
 
-/// A view of a board in mapped memory. Shapes: statuses, pages and sync lines have one entry per rank.
+/// A view of a board in mapped memory. Shapes: statuses have one entry per rank, pages and sync lines two: one for all
+/// runners of the job, one for the runners of a group (of_group).
 class Board {
  public:
   [[nodiscard]] static std::size_t bytes(int ranks);
   /// `base` is zeroed memory of `bytes(ranks)` bytes, 64-byte aligned.
   Board(void* base, int ranks);
+
+  /// The board on which the runners of one group agree while other groups do so among themselves. Runner i of the
+  /// group is at `places[i]` of the job. Statuses and the abort flag stay those of the job.
+  [[nodiscard]] Board of_group(std::vector<int> places) const;
 
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] RankStatus& status(int rank) const;
@@ -74,8 +81,14 @@ class Board {
   [[nodiscard]] std::atomic<std::uint32_t>& abort_flag() const;  ///< set by the launcher or a failing rank
 
  private:
+  /// Which of the lines, or pages, of its kind a runner has.
+  [[nodiscard]] int line_of(int runner) const {
+    return places_ == nullptr ? runner : ranks_ + (*places_)[static_cast<std::size_t>(runner)];
+  }
+
   std::byte* base_;
   int ranks_;
+  std::shared_ptr<const std::vector<int>> places_;  ///< of a group's runners; null: of all
 };
 
 }  // namespace tutti::harness::board

@@ -7,11 +7,13 @@
 #include <charconv>
 #include <limits>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <fmt/ranges.h>
 
 #include "harness/cases/compositions.h"
+#include "harness/cases/groups.h"
 #include "harness/cases/kinds.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/settings.h"
@@ -44,6 +46,15 @@ std::string bytes_part(const Cell& cell) {
   if (has_window(cell.collective)) return fmt::format("{}B.window{}", cell.bytes, cell.pairing.window);
   const bool is_plain = cell.counts.pattern == Pattern::equal;
   return fmt::format("{}B{}{}", cell.bytes, is_plain ? "" : ".", is_plain ? "" : cell.counts.name);
+}
+
+/// `P4.processes`, or `P8.processes.group0of2x4.together`.
+std::string ranks_part(const Cell& cell) {
+  std::string text = fmt::format("P{}.{}", cell.ranks, to_string(cell.ranks_as));
+  const Among& among = cell.among;
+  if (!among.is_any()) return text;
+  text += fmt::format(".group{}of{}.{}", among.group, among.groups, among.is_together ? kTogether : kAlone);
+  return among.deal.empty() ? text : text + "." + among.deal;
 }
 
 /// Reads the parts of one id into a case, one after the other, the collective first: it decides which parts apply.
@@ -118,11 +129,13 @@ class IdReader {
   Status read_ranks() {
     const std::vector<std::string_view> halves = split(parts_[Part::ranks], '.');
     const auto number = number_in(halves[0], "P", "");
-    if (halves.size() != 2 || !number || *number < 1 || *number > kMaxRanks) {
+    const bool is_whole = halves.size() == 2 || halves.size() == 4 || halves.size() == 5;
+    if (!is_whole || !number || *number < 1 || *number > kMaxRanks) {
       return wrong(Part::ranks, fmt::format("such as 'P4.processes', with 1 to {} ranks", kMaxRanks));
     }
     case_.ranks = static_cast<int>(*number);
-    if (has_window(case_.collective) && case_.ranks < 2) {
+    if (halves.size() > 2) TUTTI_RETURN_IF_ERROR(read_group(std::span(halves).subspan(2)));
+    if (has_window(case_.collective) && case_.ranks_of_call() < 2) {
       return wrong(Part::ranks, fmt::format("such as 'P2.processes', with 2 to {} ranks", kMaxRanks));
     }
     Result<RanksAs> ranks_as = parse_ranks_as(halves[1]);
@@ -131,10 +144,28 @@ class IdReader {
     if (has_pairs(case_.collective)) return read_pair();
     if (!is_rooted(case_.collective)) return must_be_none(Part::root);
     const auto root_rank = number_in(parts_[Part::root], "root", "");
-    if (!root_rank || *root_rank >= case_.ranks) {
-      return wrong(Part::root, fmt::format("'root0' to 'root{}' for {} ranks", case_.ranks - 1, case_.ranks));
+    if (const int most = case_.ranks_of_call(); !root_rank || *root_rank >= most) {
+      return wrong(Part::root, fmt::format("'root0' to 'root{}' for {} ranks", most - 1, most));
     }
     case_.root = static_cast<int>(*root_rank);
+    return {};
+  }
+
+  /// `group0of2x4`, `together` or `alone`, and the deal where groups run different collectives.
+  Status read_group(std::span<const std::string_view> words) {
+    constexpr std::string_view kOf = "of";
+    const Status misfit = wrong(Part::ranks, "with a group such as 'P8.processes.group0of2x4.together'");
+    const std::size_t of = words[0].find(kOf);
+    const auto number = number_in(words[0].substr(0, of), "group", "");
+    if (of == words[0].npos || !number || (words[1] != kTogether && words[1] != kAlone)) return misfit;
+    const auto groups = parse_groups(words[0].substr(of + kOf.size()));
+    if (!groups.is_ok() || !check_groups(groups.value(), case_.ranks).is_ok()) return misfit;
+    if (*number >= groups.value().count || (words.size() > 2 && !is_deal(words[2]))) return misfit;
+    case_.among = {.groups = to_string(groups.value()),
+                   .group = static_cast<int>(*number),
+                   .ranks = static_cast<int>(members_of(groups.value(), static_cast<int>(*number), case_.ranks).size()),
+                   .is_together = words[1] == kTogether,
+                   .deal = words.size() > 2 ? std::string(words[2]) : std::string()};
     return {};
   }
 
@@ -144,10 +175,10 @@ class IdReader {
     const std::size_t dash = text.find('-');
     const auto first = number_in(text.substr(0, dash), "pair", "");
     const auto second = dash == text.npos ? std::nullopt : number_in(text.substr(dash + 1), "", "");
-    if (!first || !second || *first >= *second || *second >= case_.ranks) {
-      return wrong(Part::root, case_.ranks < 2 ? std::string("'none' for one rank")
-                                               : fmt::format("'none', or two of {} ranks, such as 'pair0-{}'",
-                                                             case_.ranks, case_.ranks - 1));
+    if (const int most = case_.ranks_of_call(); !first || !second || *first >= *second || *second >= most) {
+      return wrong(Part::root, most < 2
+                                   ? std::string("'none' for one rank")
+                                   : fmt::format("'none', or two of {} ranks, such as 'pair0-{}'", most, most - 1));
     }
     case_.pairing.first = static_cast<int>(*first);
     case_.pairing.second = static_cast<int>(*second);
@@ -254,9 +285,15 @@ std::string pair_name(const Cell& cell) {
 std::string case_id(const Case& one) {
   std::string root_part = is_rooted(one.collective) ? fmt::format("root{}", one.root) : std::string(kNone);
   if (one.pairing.is_one_pair()) root_part = "pair" + pair_name(one);
-  return fmt::format("{}/{}.{}/{}/{}/{}/P{}.{}/{}/{}/{}/{}/{}", to_string(one.collective), one.backend, one.algorithm,
-                     one.transport, dtype_name(one), to_string(one.op), one.ranks, to_string(one.ranks_as), root_part,
-                     bytes_part(one), placement_name(one), buffers_name(one), to_string(one.cadence));
+  return fmt::format("{}/{}.{}/{}/{}/{}/{}/{}/{}/{}/{}/{}", to_string(one.collective), one.backend, one.algorithm,
+                     one.transport, dtype_name(one), to_string(one.op), ranks_part(one), root_part, bytes_part(one),
+                     placement_name(one), buffers_name(one), to_string(one.cadence));
+}
+
+Case within_group(Case one) {
+  one.ranks = one.ranks_of_call();
+  one.among = {};
+  return one;
 }
 
 CellBlocks blocks_of(const Cell& cell) {
@@ -270,9 +307,11 @@ void set_bytes(Cell& cell, std::int64_t bytes) {
     cell.count = count_for_bytes(cell.problem(), bytes, size_of(cell.dtype));
     cell.bytes = buffer_bytes(cell.problem(), cell.count, size_of(cell.dtype));
   } else if (cell.counts.pattern != Pattern::file) {
-    constexpr std::int64_t kMostGap = 8;                                       // before each block of `random`
-    const std::int64_t rows = is_drawn(cell.counts.pattern) ? cell.ranks : 1;  // all of them are counted together
-    const std::int64_t most = std::numeric_limits<std::int64_t>::max() / element_bytes / rows - kMostGap * cell.ranks;
+    constexpr std::int64_t kMostGap = 8;  // before each block of `random`
+    const std::int64_t rows =
+        is_drawn(cell.counts.pattern) ? cell.ranks_of_call() : 1;  // all of them are counted together
+    const std::int64_t most =
+        std::numeric_limits<std::int64_t>::max() / element_bytes / rows - kMostGap * cell.ranks_of_call();
     cell.bytes = std::clamp<std::int64_t>(bytes / element_bytes, bytes > 0 ? 1 : 0, most) * element_bytes;
     cell.count = blocks_of(cell).largest();
   } else if (!cell.counts.numbers.empty()) {
@@ -291,7 +330,7 @@ std::int64_t largest_buffer_bytes(const Cell& cell) {
   if (cell.counts.pattern != Pattern::random && !is_drawn(cell.counts.pattern)) return cell.bytes;
   const CellBlocks blocks = blocks_of(cell);
   Count most = 0;
-  for (int rank = 0; rank < cell.ranks; ++rank) {
+  for (int rank = 0; rank < cell.ranks_of_call(); ++rank) {
     most = std::max({most, blocks.input_elements(rank), blocks.output_elements(rank)});
   }
   return most * static_cast<std::int64_t>(size_of(cell.dtype));

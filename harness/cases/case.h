@@ -9,7 +9,8 @@
 //
 // The bytes of a v form with blocks of different lengths name their pattern: 1048576B.ramp. Those of a collective with
 // a window are one message's, and name the window: 1048576B.window64. Where one pair of ranks plays, it stands in the
-// place of the root: pair0-3.
+// place of the root: pair0-3. The ranks of a case of a contention name its group, how the ranks are dealt, and whether
+// the group ran alone: P8.processes.group0of2x4.together. If groups run different collectives, the deal follows.
 //
 // Parts that do not apply are `none`:
 // - the op of a collective that does not reduce
@@ -76,6 +77,22 @@ enum class Cadence : std::uint8_t { isolated, streaming };
 [[nodiscard]] Result<Buffers> parse_buffers(std::string_view name);
 [[nodiscard]] Result<Cadence> parse_cadence(std::string_view name);
 
+/// The place of a cell in a contention (groups.h): the cell is what one group of the job's ranks runs, by itself or at
+/// the same time as all other groups.
+struct Among {
+  std::string groups = {};   ///< how the ranks are dealt: `2x4`, `MOD:2`; empty: there are no groups
+  int group = 0;             ///< from 0
+  int ranks = 0;             ///< of the group; 0: there are no groups
+  bool is_together = false;  ///< all groups run at once; false: the other groups wait
+  std::string deal = {};     ///< what each group runs, see deal_of; empty: all groups run the same
+
+  [[nodiscard]] bool is_any() const { return ranks > 0; }
+  bool operator==(const Among&) const = default;
+};
+/// How a group of a contention runs, as ids and rows name it.
+inline constexpr std::string_view kAlone = "alone";
+inline constexpr std::string_view kTogether = "together";
+
 /// Fields that do not apply to the collective hold their defaults (op: none), so that equal work is an equal cell.
 struct Cell {
   Collective collective = Collective::barrier;
@@ -94,10 +111,13 @@ struct Cell {
   Buffers buffers = Buffers::private_;
   Cadence cadence = Cadence::isolated;
   Pairing pairing = {};  ///< of a collective of pairs
+  Among among = {};      ///< of a contention; `ranks` are then those of the job
 
   bool operator==(const Cell&) const = default;
+  /// Ranks that take part in the collective.
+  [[nodiscard]] int ranks_of_call() const { return among.is_any() ? among.ranks : ranks; }
   [[nodiscard]] Problem problem() const {
-    return {.collective = collective, .ranks = ranks, .root = root, .pairing = pairing};
+    return {.collective = collective, .ranks = ranks_of_call(), .root = root, .pairing = pairing};
   }
 };
 
@@ -128,6 +148,9 @@ struct Case : Cell {
 [[nodiscard]] std::string_view counts_name(const Cell& cell);
 
 [[nodiscard]] std::string case_id(const Case& one);
+
+/// The same work as the ranks of the group see it, which are then all there are.
+[[nodiscard]] Case within_group(Case one);
 
 /// The case whose id this is: case_id(parse_case_id(id)) == id. Backend, algorithm and transport are taken as names;
 /// the code that runs the case knows which there are. Errors: invalid_argument naming the part that is wrong, what it

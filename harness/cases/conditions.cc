@@ -4,14 +4,17 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "harness/cases/case.h"
 #include "harness/cases/kinds.h"
 #include "harness/cases/sweep.h"
 #include "harness/machine/caches.h"
 #include "harness/machine/flush.h"
+#include "impl/types/names.h"
 #include "impl/types/number.h"
 
 namespace tutti::harness::cases {
@@ -89,6 +92,12 @@ constexpr std::array kClashesOfSkew{Clash{.option = "--cadence",
                                           .value = "streaming",
                                           .why = "where the operations of a sample follow each other",
                                           .meant = "--cadence isolated"}};
+constexpr std::array kClashesOfSlow{
+    Clash{.option = "--ranks-as",
+          .kinds = [](const RankKind& kind) { return kind.is_on_device || kind.ranks_of_runner != 1; },
+          .why = "which have no core of their own to be slow on",
+          .meant = "--ranks-as processes"},
+};
 constexpr std::array kClashesOfOverlap{
     Clash{.option = "--ranks-as",
           .kinds = [](const RankKind& kind) { return !kind.is_on_device && kind.ranks_of_runner != 1; },
@@ -100,6 +109,52 @@ constexpr std::array kClashesOfOverlap{
           .meant = "--cadence isolated"},
     Clash{.option = "--cache", .why = "which is measured without computing", .meant = "--cache hot"},
     Clash{.option = "--skew", .why = "which is measured without computing", .meant = "one of the two"}};
+
+/// The percent of `20%`; empty: it is none.
+std::optional<int> percent_in(std::string_view text) {
+  constexpr int kMostPercent = 10'000;
+  if (!text.ends_with('%')) return {};
+  const auto percent = parse_number(text.substr(0, text.size() - 1), "", 1, kMostPercent);
+  return percent.is_ok() ? std::optional(percent.value()) : std::nullopt;
+}
+
+/// The number of a rank; empty: it is none.
+std::optional<int> rank_in(std::string_view text) {
+  const auto rank = parse_number(text, "", 0, kMaxRanks - 1);
+  return rank.is_ok() ? std::optional(rank.value()) : std::nullopt;
+}
+
+Result<SlowRank> parse_slow_rank(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const auto rank = rank_in(text.substr(0, colon));
+  const auto percent = colon == text.npos ? std::nullopt : percent_in(text.substr(colon + 1));
+  if (rank && percent) return SlowRank{.rank = *rank, .percent = *percent};
+  return error(Code::invalid_argument, "'{}' is not RANK:PERCENT, with 1% to 10000%: did you mean '{}:20%'?",
+               shown(text), rank.value_or(1));
+}
+
+Result<SlowLink> parse_slow_link(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view pair = text.substr(0, colon);
+  const std::size_t dash = pair.find('-');
+  const auto first = rank_in(pair.substr(0, dash));
+  const auto second = dash == pair.npos ? std::nullopt : rank_in(pair.substr(dash + 1));
+  const auto percent = colon == text.npos ? std::nullopt : percent_in(text.substr(colon + 1));
+  const bool is_pair = first && second && *first != *second;
+  if (is_pair && percent) {
+    return SlowLink{.first = std::min(*first, *second), .second = std::max(*first, *second), .percent = *percent};
+  }
+  return error(Code::invalid_argument,
+               "'{}' is not RANK-RANK:PERCENT, with two ranks and 1% to 10000%: did you mean '{}:20%'?", shown(text),
+               is_pair ? pair : "0-1");
+}
+
+std::string slow_rank_text(const SlowRank& slow) {
+  return slow.rank < 0 ? std::string() : fmt::format("{}:{}%", slow.rank, slow.percent);
+}
+std::string slow_link_text(const SlowLink& slow) {
+  return slow.first < 0 ? std::string() : fmt::format("{}-{}:{}%", slow.first, slow.second, slow.percent);
+}
 
 const std::array kConditions{
     Condition{
@@ -159,6 +214,38 @@ const std::array kConditions{
             },
         .clashes = kClashesOfSkew,
         .check = check_skew},
+    Condition{
+        .option = "--slow-rank",
+        .value = "R:PERCENT",
+        .help = "rank R is slow on purpose: each of its MOVEs takes this much longer, such as 1:20%; of tutti's own "
+                "collectives on ranks that share memory",
+        .example = "1:20%",
+        .read = [](Conditions& values,
+                   std::string_view text) { return store(parse_slow_rank(text), values.slow_rank); },
+        .text = [](const Conditions& values) { return slow_rank_text(values.slow_rank); },
+        .column = {.name = "slow_rank",
+                   .description = "the rank that was slow on purpose, and how much longer each of its MOVEs took: "
+                                  "1:20%; empty: none was",
+                   .words = "slow rank {}"},
+        .clashes = kClashesOfSlow,
+        .has_meaning = has_data,
+        .lacks = "no data"},
+    Condition{
+        .option = "--slow-link",
+        .value = "A-B:PERCENT",
+        .help = "the link between ranks A and B is slow on purpose: each MOVE between their memory takes this much "
+                "longer, in both directions, such as 0-1:20%; of tutti's own collectives on ranks that share memory",
+        .example = "0-1:20%",
+        .read = [](Conditions& values,
+                   std::string_view text) { return store(parse_slow_link(text), values.slow_link); },
+        .text = [](const Conditions& values) { return slow_link_text(values.slow_link); },
+        .column = {.name = "slow_link",
+                   .description = "the two ranks between which the link was slow on purpose, and how much longer each "
+                                  "MOVE between them took: 0-1:20%; empty: none was",
+                   .words = "slow link {}"},
+        .clashes = kClashesOfSlow,
+        .has_meaning = has_data,
+        .lacks = "no data"},
     Condition{
         .option = "--overlap",
         .value = "CALLS",
@@ -258,8 +345,8 @@ const std::array kConditions{
 
 /// Stops compiling where a field was added: each has a row.
 [[maybe_unused]] void count_fields(const Conditions& values) {
-  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, topology] = values;
-  static_assert(std::tuple_size_v<decltype(kConditions)> == 10);
+  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, topology] = values;
+  static_assert(std::tuple_size_v<decltype(kConditions)> == 12);
 }
 
 /// Ranks that have a device are thread blocks, whatever calls for them.

@@ -59,19 +59,36 @@ enum class Synchronisation : std::uint8_t {
 [[nodiscard]] Result<CacheState> parse_cache_state(std::string_view text);
 [[nodiscard]] Result<Synchronisation> parse_synchronisation(std::string_view text);
 
+/// A rank whose MOVEs take `percent` % longer, on purpose.
+struct SlowRank {
+  int rank = -1;  ///< -1: there is none
+  int percent = 0;
+  bool operator==(const SlowRank&) const = default;
+};
+/// Two ranks between which MOVEs take `percent` % longer, in both directions.
+struct SlowLink {
+  int first = -1;  ///< the lower one; -1: there is none
+  int second = -1;
+  int percent = 0;
+  bool operator==(const SlowLink&) const = default;
+};
+
 struct Conditions {
   Checking checking = Checking::sample;
   Values values = Values::exact;
   CacheState cache = CacheState::hot;
   Synchronisation sync = Synchronisation::roundtime;
   std::chrono::nanoseconds skew{};  ///< by how much one rank, another one in each call, enters after the others
-  int overlap_calls = 0;            ///< above 0: overlap is measured, with this many calls while computing
-  int misalign = 0;                 ///< bytes by which every buffer begins after a cache line
-  bool has_limit = true;            ///< the machine's limit is measured in every cell that has one
-  std::int64_t iterations = 0;      ///< above 0: this many samples of each row; 0: until the interval is narrow
-  bool tells_ranks = false;         ///< rows say what the fastest rank, the mean one and the slowest took
-  TopologyOptions topology = {};    ///< where the ranks are
+  SlowRank slow_rank = {};
+  SlowLink slow_link = {};
+  int overlap_calls = 0;          ///< above 0: overlap is measured, with this many calls while computing
+  int misalign = 0;               ///< bytes by which every buffer begins after a cache line
+  bool has_limit = true;          ///< the machine's limit is measured in every cell that has one
+  std::int64_t iterations = 0;    ///< above 0: this many samples of each row; 0: until the interval is narrow
+  bool tells_ranks = false;       ///< rows say what the fastest rank, the mean one and the slowest took
+  TopologyOptions topology = {};  ///< where the ranks are
 
+  [[nodiscard]] bool is_slowed() const { return slow_rank.rank >= 0 || slow_link.first >= 0; }
   /// A limit waits for no rank: with skew there is none.
   [[nodiscard]] bool measures_limit() const { return has_limit && skew.count() == 0; }
   bool operator==(const Conditions&) const = default;

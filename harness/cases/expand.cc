@@ -6,6 +6,7 @@
 #include <set>
 
 #include "harness/cases/compositions.h"
+#include "harness/cases/groups.h"
 #include "harness/cases/lists.h"
 #include "impl/algorithms/added.h"
 #include "impl/algorithms/algorithm.h"
@@ -192,44 +193,109 @@ class Expander {
 
   /// The cell with `size` bytes: added, merged or left out.
   void finish(std::int64_t size) {
-    if (cell_.op != Op::none && !exists_(cell_.dtype, cell_.op)) {
-      return leave_out(expansion_.left_out, no_such_pair(cell_.dtype, cell_.op));
+    if (sweep_.groups.is_any()) return finish_contention(size);
+    Cell cell = cell_;
+    if (!fits_sweep(cell, size)) return;
+    Case key;
+    static_cast<Cell&>(key) = cell;
+    if (seen_.insert(case_id(key)).second) expansion_.cells.push_back(cell);
+  }
+
+  /// What each group runs alone, and together with the others: two cells for each group, one after the other.
+  void finish_contention(std::int64_t size) {
+    std::vector<Cell> first_of_deal, of_groups;
+    for (int group = 0; group < sweep_.groups.count; ++group) {
+      const std::size_t turn = group == 0 || sweep_.beside.empty() ? 0 : (group - 1) % sweep_.beside.size() + 1;
+      Cell cell = turn == 0 ? cell_ : beside(sweep_.beside[turn - 1]);
+      const std::vector<int> members = members_of(sweep_.groups, group, cell_.ranks);
+      cell.among = {.groups = to_string(sweep_.groups), .group = group, .ranks = static_cast<int>(members.size())};
+      const std::int64_t usual = has_data(cell_.collective) ? size : sweep_.sizes.front();
+      if (!fits_sweep(cell, turn == 0 ? size : sweep_.beside[turn - 1].bytes.value_or(usual))) return;
+      if (first_of_deal.size() == turn) first_of_deal.push_back(cell);
+      of_groups.push_back(cell);
     }
-    if (!takes_op(cell_.collective, cell_.op)) {
-      return leave_out(expansion_.left_out, no_such_op(cell_.collective, cell_.op));
-    }
-    if (cell_.root >= cell_.ranks)
-      return leave_out(expansion_.left_out, fmt::format("root {} on {} ranks", cell_.root, cell_.ranks));
-    if (has_window(cell_.collective) && cell_.ranks < 2) {
-      return leave_out(expansion_.left_out, fmt::format("{} on 1 rank, which is no pair", to_string(cell_.collective)));
-    }
-    if (cell_.pairing.second >= cell_.ranks) {
+    if (!take_same_steps(of_groups)) {
       return leave_out(expansion_.left_out,
-                       fmt::format("pair {}-{} on {} ranks", cell_.pairing.first, cell_.pairing.second, cell_.ranks));
+                       "groups of different placements, or with a barrier, in streaming or on shared buffers");
+    }
+    const std::string deal = first_of_deal.size() > 1 ? deal_of(first_of_deal) : std::string();
+    Case key;
+    static_cast<Cell&>(key) = of_groups.front();
+    key.among.deal = deal;
+    if (!seen_.insert(case_id(key)).second) return;
+    for (Cell& cell : of_groups) {
+      cell.among.deal = deal;
+      for (const bool is_together : {false, true}) {
+        cell.among.is_together = is_together;
+        expansion_.cells.push_back(cell);
+      }
+    }
+  }
+
+  /// Whether their blocks have the same calls (harness/measure/block.h): those of a stream and those on shared buffers
+  /// are verified otherwise in place, and so are barriers.
+  [[nodiscard]] static bool take_same_steps(const std::vector<Cell>& cells) {
+    const Cell& first = cells.front();
+    return std::ranges::all_of(cells, [&](const Cell& cell) {
+      const bool is_alike =
+          cell.is_in_place == first.is_in_place && has_data(cell.collective) == has_data(first.collective);
+      const bool is_shared = cell.buffers == Buffers::shared || first.buffers == Buffers::shared;
+      return is_alike || (cell.cadence != Cadence::streaming && !is_shared);
+    });
+  }
+
+  /// What a group runs beside the first one, on data of the same kind.
+  [[nodiscard]] Cell beside(const Dealt& dealt) const {
+    Cell cell;
+    cell.collective = dealt.collective;
+    cell.transport = cell_.transport;
+    cell.ranks = cell_.ranks;
+    cell.ranks_as = cell_.ranks_as;
+    cell.cadence = cell_.cadence;
+    if (has_window(cell.collective)) cell.pairing.window = sweep_.windows.front();
+    if (!has_data(cell.collective)) return cell;
+    const bool has_like = has_data(cell_.collective);
+    cell.dtype = has_like ? cell_.dtype : sweep_.dtypes.values.front();
+    if (is_reducing(cell.collective)) cell.op = cell_.op != Op::none ? cell_.op : sweep_.ops.values.front();
+    if (is_rooted(cell.collective)) cell.root = cell_.root;
+    const Placement usual = cell.collective == Collective::broadcast ? Placement::in : Placement::out;
+    cell.is_in_place = sweep_.placements ? cell_.is_in_place : usual == Placement::in;
+    if (has_like) cell.buffers = cell_.buffers;
+    return cell;
+  }
+
+  /// Sets the bytes of the cell. False: it cannot be, and is left out.
+  bool fits_sweep(Cell& cell, std::int64_t size) {
+    const auto lacks = [&](std::string reason) {
+      leave_out(expansion_.left_out, std::move(reason));
+      return false;
+    };
+    const int ranks = cell.ranks_of_call();
+    if (cell.op != Op::none && !exists_(cell.dtype, cell.op)) return lacks(no_such_pair(cell.dtype, cell.op));
+    if (!takes_op(cell.collective, cell.op)) return lacks(no_such_op(cell.collective, cell.op));
+    if (cell.root >= ranks) return lacks(fmt::format("root {} on {} ranks", cell.root, ranks));
+    if (has_window(cell.collective) && ranks < 2) {
+      return lacks(fmt::format("{} on 1 rank, which is no pair", to_string(cell.collective)));
+    }
+    if (cell.pairing.second >= ranks) {
+      return lacks(fmt::format("pair {}-{} on {} ranks", cell.pairing.first, cell.pairing.second, ranks));
     }
     bool has_any = false;
     for (const std::string& name : sweep_.algorithms) {
-      if (has_algorithm(cell_.collective, name)) {
+      if (has_algorithm(cell.collective, name)) {
         has_any = true;
       } else {
-        leave_out(expansion_.left_out, fmt::format("{} has no algorithm {}", to_string(cell_.collective), name));
+        leave_out(expansion_.left_out, fmt::format("{} has no algorithm {}", to_string(cell.collective), name));
       }
     }
-    if (!has_any) return;
-    if (!fits(cell_.counts, cell_.problem())) {
-      return leave_out(expansion_.left_out, misfit(cell_.counts, cell_.problem()));
-    }
-    set_bytes(cell_, size);
-    const bool may_differ = cell_.counts.pattern == Pattern::file || is_drawn(cell_.counts.pattern);
-    if (cell_.is_in_place && may_differ && !blocks_of(cell_).is_same_both_ways()) {
-      return leave_out(expansion_.left_out, fmt::format("in place all_to_all_v sends what it receives: {} do not",
-                                                        cell_.counts.pattern == Pattern::file
-                                                            ? "the file's counts"
-                                                            : fmt::format("counts '{}'", cell_.counts.name)));
-    }
-    Case key;
-    static_cast<Cell&>(key) = cell_;
-    if (seen_.insert(case_id(key)).second) expansion_.cells.push_back(cell_);
+    if (!has_any) return false;
+    if (!fits(cell.counts, cell.problem())) return lacks(misfit(cell.counts, cell.problem()));
+    set_bytes(cell, size);
+    const bool may_differ = cell.counts.pattern == Pattern::file || is_drawn(cell.counts.pattern);
+    if (!cell.is_in_place || !may_differ || blocks_of(cell).is_same_both_ways()) return true;
+    return lacks(fmt::format(
+        "in place all_to_all_v sends what it receives: {} do not",
+        cell.counts.pattern == Pattern::file ? "the file's counts" : fmt::format("counts '{}'", cell.counts.name)));
   }
 
   const Sweep& sweep_;

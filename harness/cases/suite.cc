@@ -92,6 +92,10 @@ Result<Case> case_of_cell_id(std::string_view id) {
   }
   auto one = parse_case_id(whole);
   if (!one.is_ok()) return error(one.status().code(), "cell '{}': {}", shown(id), one.status().message());
+  if (one.value().among.is_any()) {
+    return error(Code::invalid_argument, "cell '{}' is one group of a contention: a suite has cells of all ranks",
+                 shown(id));
+  }
   if (one.value().backend == kOwnBackend) return one;
   return error(Code::invalid_argument, "cell '{}' names the backend '{}': without '{}/' it is a cell", shown(id),
                one.value().backend, parts[1]);

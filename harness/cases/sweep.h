@@ -17,6 +17,7 @@
 
 #include "harness/cases/case.h"
 #include "harness/cases/conditions.h"
+#include "harness/cases/groups.h"
 
 namespace tutti::harness::cases {
 
@@ -46,6 +47,8 @@ struct Sweep {
   Cadence cadence = Cadence::isolated;
   std::vector<int> windows = {kUsualWindow};     ///< of the collectives that have one
   Choice<Pairing> pairs = {{Pairing{}}, false};  ///< no values with `all`: every pair of ranks, each alone
+  Groups groups = {};                            ///< of a contention
+  std::vector<Dealt> beside = {};                ///< what its groups after the first run, in turn; empty: the same
   std::uint64_t seed = 1;
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of one cell
   std::optional<std::chrono::nanoseconds> budget = {};          ///< of the whole sweep

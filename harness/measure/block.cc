@@ -168,7 +168,7 @@ class Calls {
     TUTTI_RETURN_IF_ERROR(start(runner_, start_));
     TUTTI_RETURN_IF_ERROR(operations == 1 ? variant_.run(times_, late_rank_, skew_.count())
                                           : variant_.run_loop(times_, {.operations = operations}));
-    TUTTI_ASSIGN_OR_RETURN(const std::int64_t instant_ns, runner_.last_start());
+    TUTTI_ASSIGN_OR_RETURN(const std::int64_t instant_ns, starting(runner_, start_).last_start());
     runner_.settle();
     if (first_call_ns_ == 0) first_call_ns_ = longest_of(times_);
     if (instant_ns_ != 0) period_ns_ = instant_ns - instant_ns_;
@@ -375,8 +375,8 @@ Result<BlockResult> run_block(Runner& runner, Variant& variant, const BlockOptio
   }
   if (variant.has_streams()) TUTTI_RETURN_IF_ERROR(add_stream_times(runner, calls, options.operations, result.samples));
   if (result.samples.empty()) return result;  // of a block that is verified only
-  const double late = mark_late(result.samples, tolerance_of(runner), options.operations);
-  if (late > kMostLateSamples) runner.widen_slack();
+  result.late_share = mark_late(result.samples, tolerance_of(runner), options.operations);
+  if (result.late_share > kMostLateSamples && options.start.together == nullptr) runner.widen_slack();
   return result;
 }
 

@@ -104,6 +104,9 @@ struct BlockResult {
   std::int64_t first_call_ns = 0;    ///< what the first call took on the slowest rank, discarded or not
   std::uint64_t last_salt = 0;       ///< of the last refill
   std::int64_t last_instant_ns = 0;  ///< at which the last call began
+  /// Of the samples those to which a rank came late. Beyond kMostLateSamples the runner announces instants further
+  /// ahead; runners that start together do so if any of their groups asks for it, which is the caller's to find out.
+  double late_share = 0;
 
   /// Whether the machine was in one state from beginning to end.
   [[nodiscard]] bool is_steady() const;

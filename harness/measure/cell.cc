@@ -12,6 +12,7 @@
 #include "harness/measure/precision.h"
 #include "harness/measure/rows.h"
 #include "harness/measure/series.h"
+#include "harness/measure/source.h"
 #include "harness/statistics/statistics.h"
 
 namespace tutti::harness::measure {
@@ -19,24 +20,15 @@ namespace {
 
 constexpr std::chrono::seconds kMostOverlapTime(3);  ///< with --iterations, which are not those of the overlap
 constexpr int kTriesInVain = 8;
-constexpr double kBlockUs = 40e3;  ///< aimed at; slow operations have fewer samples in a block
-constexpr int kLeastSamplesPerBlock = 2;
 constexpr int kRepeatsOfUnsteadyBlock = 3;
 constexpr std::int64_t kMostWarmUpNs = 1'000'000'000;
 constexpr std::int64_t kWarmUpShare = 8;  ///< a variant warms up for at most 1 / kWarmUpShare of its share
 
 /// Of the blocks that count.
 BlockMedians medians_of(const Variant& variant, const Series& series, const CellOptions& options) {
-  BlockMedians medians{.case_id = case_id(variant.instance()), .operations = series.operations};
-  for (const Series::Block& block : series.blocks) {
-    std::vector<double> times;
-    for (const Sample& sample : block.samples) {
-      if (block.counts && sample.is_valid) times.push_back(time_of(sample, options.conditions.skew));
-    }
-    const double median_us = times.empty() ? 0 : median_of(std::move(times));
-    if (median_us > 0) medians.of_rounds.push_back({.round = block.round, .median_us = median_us});
-  }
-  return medians;
+  return {.case_id = case_id(variant.instance()),
+          .operations = series.operations,
+          .of_rounds = medians_of_rounds(series, options)};
 }
 
 Status hand_over(const Variant& variant, const Series& series, const CellOptions& options) {
@@ -53,17 +45,6 @@ Status hand_over(const Variant& variant, const Series& series, const CellOptions
   }
   return options.on_samples(variant.instance(), samples);
 }
-
-/// What the blocks of a cell draw from, the same on all runners.
-struct Source {
-  std::mt19937_64 random;
-  std::uint64_t salt = 0;  ///< of the last refill
-
-  /// Up to a quarter less than `most`, at least 1: a system that counts calls must not know which one is verified.
-  int samples(int most) { return std::max(1, most - below((most + 3) / 4 + 1)); }
-  /// At least 0.
-  int below(int bound) { return static_cast<int>(random() % static_cast<std::uint64_t>(bound)); }
-};
 
 struct Span {
   std::int64_t begin_ns = 0;
@@ -122,34 +103,10 @@ Status add_block(Runner& runner, Variant& variant, Series& series, Source& sourc
     if (!block.counts) continue;
     block.counts = !tune(series, each, !is_last);  // loops of one length only
     if (!block.counts) continue;
-    const int most = most_in_a_block(options);
-    series.samples_per_block = std::clamp(static_cast<int>(kBlockUs / (each * series.operations)),
-                                          std::min(kLeastSamplesPerBlock, most), most);
+    set_samples_per_block(series, each, options);
     return {};
   }
   return {};
-}
-
-/// `calls` calls that are verified and are no samples, on data of consecutive salts.
-Status check_afterwards(Runner& runner, Variant& variant, Series& series, Source& source, int calls) {
-  for (int call = 0; call < calls; ++call) {
-    TUTTI_ASSIGN_OR_RETURN(
-        const BlockResult result,
-        run_block(
-            runner, variant,
-            {.salt = source.salt, .samples = 0, .discarded = call == 0 ? 1 : 0, .operations = series.operations}));
-    source.salt = result.last_salt;
-    if (series.wrong == 0) series.reason = result.reason;
-    series.wrong += result.wrong;
-  }
-  return {};
-}
-
-/// Calls that are verified after all that were measured. There are some if one call does not have every rank in
-/// every element: then as many as it takes, whatever the time. Each block's own check stands for itself.
-int calls_afterwards(const Variant& variant, Checking checking) {
-  const int passes = passes_of(variant);
-  return checking == Checking::none || passes == 1 ? 0 : passes;
 }
 
 /// How exact and how reproducible the results are: after all that were measured, on the same data for all systems.
@@ -238,8 +195,7 @@ Result<std::vector<Row>> measure_cell(Runner& runner, std::vector<Variant>& vari
   TUTTI_RETURN_IF_ERROR(add_blocks(runner, variants, all, source, options));
   TUTTI_RETURN_IF_ERROR(try_again(runner, variants, all, source, options));
   for (std::size_t i = 0; i < variants.size(); ++i) {
-    const int calls = calls_afterwards(variants[i], options.conditions.checking);
-    TUTTI_RETURN_IF_ERROR(check_afterwards(runner, variants[i], all[i], source, calls));
+    TUTTI_RETURN_IF_ERROR(check_afterwards(runner, variants[i], all[i], source, options.conditions.checking));
   }
   const std::size_t systems = variants.size() - options.limits.size();
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Precision> precisions,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "harness/backends/twin.h"
 #include "harness/cases/compositions.h"
@@ -44,20 +45,22 @@ RankNeed rank_need(const Case& one, const Operation& operation, int rank) {
 /// one on two.
 double reference_need(const Case& one) {
   const bool is_reference = backend_of(one.backend) != kOwnBackend && !is_limit(one.backend);
-  return is_reference && is_reducing(one.collective) ? static_cast<double>(one.bytes) * one.ranks : 0;
+  return is_reference && is_reducing(one.collective) ? static_cast<double>(one.bytes) * one.ranks_of_call() : 0;
 }
 
 }  // namespace
 
 MemoryNeed memory_need(const std::vector<Case>& cell, CacheState cache) {
   MemoryNeed need;
-  double aside = 0;  // one variant at a time is called or verified
+  double aside = 0;             // one variant at a time is called or verified
+  std::map<int, double> heaps;  // by group of a contention: a rank is in one
   for (const Case& one : cell) {
-    if (!has_data(one.collective)) continue;
+    if (!has_data(one.collective) || one.among.is_together) continue;  // together, the buffers are those of alone
+    const int ranks = one.ranks_of_call();
     const Rotation rotation = rotation_of(one, cache);
     const Operation operation = operation_of(one, 0);
     double buffers = 0, most = 0, copies = 0;
-    for (int rank = 0; rank < one.ranks; ++rank) {
+    for (int rank = 0; rank < ranks; ++rank) {
       const RankNeed of_rank = rank_need(one, operation, rank);
       buffers += of_rank.buffers;
       most = std::max(most, of_rank.buffers);
@@ -65,15 +68,16 @@ MemoryNeed memory_need(const std::vector<Case>& cell, CacheState cache) {
     }
     const int number = rotation.sets * (one.is_in_place ? 1 : 2);
     if (one.buffers == Buffers::shared) {
-      need.shared += buffers * rotation.sets + kHeapGuards * number * one.ranks;
-      need.heap += most * rotation.sets + kHeapGuards * number;
+      need.shared += buffers * rotation.sets + kHeapGuards * number * ranks;
+      heaps[one.among.group] += most * rotation.sets + kHeapGuards * number;
     } else {
-      need.own += buffers * rotation.sets + kGuards * number * one.ranks;
+      need.own += buffers * rotation.sets + kGuards * number * ranks;
     }
-    if (is_composition(one.backend)) need.own += static_cast<double>(one.bytes) * one.ranks;  // between its calls
+    if (is_composition(one.backend)) need.own += static_cast<double>(one.bytes) * ranks;  // between its calls
     if (&one == &cell.front()) need.own += static_cast<double>(rotation.filler_bytes) * one.ranks;
     aside = std::max({aside, copies, reference_need(one)});
   }
+  for (const auto& [_, heap] : heaps) need.heap = std::max(need.heap, heap);
   const bool maps_all = !cell.empty() && cell.front().ranks_as->is_process;
   need.aside = aside + kPageTables * (need.own + need.shared * (maps_all ? cell.front().ranks : 1));
   return need;

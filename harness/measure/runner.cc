@@ -26,10 +26,16 @@ constexpr std::int64_t kInTimeNs = 1000;
 constexpr std::int64_t kInTimeYieldingNs = 10'000'000;  // two to three time slices of the scheduler
 constexpr int kTurnsBeforeNaps = 64;
 constexpr std::chrono::microseconds kNap{50};
+constexpr std::chrono::microseconds kRest{200};
+constexpr int kOperationsOfRest = 64;  ///< that others may take while a runner rests: more than a block has
 
 }  // namespace
 
 void Runner::relax(int turn) const {
+  if (is_resting_ && turn >= kTurnsBeforeNaps) {
+    std::this_thread::sleep_for(kRest);
+    return;
+  }
   if (options_.yields) {
     if (options_.naps && turn >= kTurnsBeforeNaps) {
       std::this_thread::sleep_for(kNap);
@@ -52,7 +58,7 @@ Status Runner::check_abort() const {
 template <class Predicate>
 Status Runner::wait_until(Predicate is_done, const char* what, int whom) {
   if (is_done()) return {};
-  const std::int64_t deadline = monotonic_ns() + options_.timeout.count();
+  const std::int64_t deadline = monotonic_ns() + options_.timeout.count() * (is_resting_ ? kOperationsOfRest : 1);
   const bool needs_look = options_.exchange->needs_look();
   return poll(
       [&]() -> Result<Turn> {
@@ -73,6 +79,7 @@ Status Runner::exchange_bytes(const void* mine, void* all, std::size_t bytes) {
     return {};
   }
   announce(Activity::exchange);
+  if (is_resting_) renew(options_.timeout * (kOperationsOfRest - 1));
   const std::uint64_t number = ++exchanges_;
   const std::size_t half = number % 2 * kMostBytes;
   RunnerPage& page = board_.page(options_.runner);

@@ -66,6 +66,8 @@ class Runner {
 
   Runner(Board board, RunnerOptions options) : board_(board), options_(std::move(options)) {}
 
+  [[nodiscard]] const Board& board() const { return board_; }
+  [[nodiscard]] const RunnerOptions& options() const { return options_; }
   [[nodiscard]] int index() const { return options_.runner; }
   [[nodiscard]] int count() const { return options_.runners; }
   [[nodiscard]] int job_ranks() const { return options_.job_ranks; }
@@ -151,6 +153,9 @@ class Runner {
   /// What they are about to do has got on: its deadline begins anew, and is later by `granted`.
   void renew(std::chrono::nanoseconds granted);
   void set_case(std::uint32_t index) { case_index_ = index; }
+  /// While it rests a runner sleeps in its waits, so that the runners that work have the cores. The deadline of each
+  /// wait is then that of many operations.
+  void rest(bool is_resting) { is_resting_ = is_resting; }
 
   /// The one way in which ranks wait. Takes turns until `look`, which returns a Result<Turn>, is done, and relaxes
   /// after an idle one. Now and then it calls `look_around`, which returns a Status: deadlines are looked at there.
@@ -198,6 +203,7 @@ class Runner {
   std::int64_t slack_times_ = 1;  ///< that instants are announced further ahead
   std::uint64_t bounces_ = 0;
   std::uint32_t case_index_ = 0;
+  bool is_resting_ = false;
 };
 
 // Inline, since what is timed waits in it.

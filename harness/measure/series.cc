@@ -11,9 +11,9 @@ constexpr std::int64_t kMostTaken = 4 * kMostSamples;  ///< those that do not co
 /// however soon the times have settled.
 constexpr std::ptrdiff_t kLeastBlocks = 8;
 // A streaming sample: long enough that neither the start nor the clock counts, short enough for some hundreds of them.
-constexpr int kFirstLoop = 10;    ///< operations, before it is known how long one takes
-constexpr int kShortestLoop = 4;  ///< fewer are no stream
-constexpr int kLongestLoop = 2000;
+constexpr int kFirstLoop = 10;     ///< operations, before it is known how long one takes
+constexpr double kBlockUs = 40e3;  ///< aimed at; slow operations have fewer samples in a block
+constexpr int kLeastSamplesPerBlock = 2;
 constexpr double kLoopUs = 200;
 
 /// The state in which most of the blocks were measured is around the median of their round trips.
@@ -46,6 +46,12 @@ int most_in_a_block(const CellOptions& options) {
       std::clamp<std::int64_t>(options.conditions.iterations / kLeastBlocks, 1, kMostSamplesPerBlock));
 }
 
+void set_samples_per_block(Series& series, double each_us, const CellOptions& options) {
+  const int most = most_in_a_block(options);
+  const double wanted = kBlockUs / (std::max(each_us, 1e-3) * series.operations);
+  series.samples_per_block = static_cast<int>(std::clamp<double>(wanted, std::min(kLeastSamplesPerBlock, most), most));
+}
+
 bool tune(Series& series, double each_us, bool has_time) {
   if (series.is_tuned) return false;
   series.is_tuned = true;
@@ -60,6 +66,19 @@ std::vector<double> times_of(const Series& series, const CellOptions& options) {
 
 OrderedSummary summary_of(const Series& series, const CellOptions& options) {
   return summarise_in_order(times_of(series, options), options.tick_us / series.operations);
+}
+
+std::vector<BlockMedian> medians_of_rounds(const Series& series, const CellOptions& options) {
+  std::vector<BlockMedian> medians;
+  for (const Series::Block& block : series.blocks) {
+    std::vector<double> times;
+    for (const Sample& sample : block.samples) {
+      if (block.counts && sample.is_valid) times.push_back(time_of(sample, options.conditions.skew));
+    }
+    const double median_us = times.empty() ? 0 : median_of(std::move(times));
+    if (median_us > 0) medians.push_back({.round = block.round, .median_us = median_us});
+  }
+  return medians;
 }
 
 std::int64_t taken(const Series& series) {

@@ -14,6 +14,7 @@
 #include "harness/measure/block.h"
 #include "harness/measure/cell.h"
 #include "harness/measure/settling.h"
+#include "harness/record/block_medians.h"
 #include "harness/record/samples.h"
 #include "harness/statistics/statistics.h"
 
@@ -45,6 +46,10 @@ struct Series {
 
 /// Where the number of samples is given, they are of several blocks too.
 [[nodiscard]] int most_in_a_block(const CellOptions& options);
+/// Sets how many samples the next block has, of operations that take so long: a slow one has fewer.
+void set_samples_per_block(Series& series, double each_us, const CellOptions& options);
+inline constexpr int kShortestLoop = 4;  ///< of a stream: fewer operations are none
+inline constexpr int kLongestLoop = 2000;
 /// How long each loop of a stream should be, from the first one; whether that is another length. Without time for
 /// another block it stays.
 bool tune(Series& series, double each_us, bool has_time);
@@ -62,6 +67,8 @@ auto of_each(const Series& series, Value value) {
 }
 [[nodiscard]] std::vector<double> times_of(const Series& series, const CellOptions& options);
 [[nodiscard]] OrderedSummary summary_of(const Series& series, const CellOptions& options);
+/// The median time of each round's block that counts.
+[[nodiscard]] std::vector<BlockMedian> medians_of_rounds(const Series& series, const CellOptions& options);
 /// All samples, those that do not count too.
 [[nodiscard]] std::int64_t taken(const Series& series);
 /// With --iterations, after how many no more are taken for each of them: to the others a rank came late.

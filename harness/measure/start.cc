@@ -3,7 +3,8 @@
 
 namespace tutti::harness::measure {
 
-Status start(Runner& runner, const Start& how) {
+Status start(Runner& own, const Start& how) {
+  Runner& runner = starting(own, how);
   if (how.how == Synchronisation::roundtime) return runner.start_together().status();
   if (how.how == Synchronisation::library && how.barrier != nullptr) {
     RankTimes times;

@@ -23,9 +23,15 @@ struct Start {
   /// For library: a barrier on the system under test. Where it is null, as for the machine's limit, a dissemination
   /// barrier takes its place.
   Variant* barrier = nullptr;
+  /// The runners of all groups, which start together; null: those of the runner's own group, or of the job.
+  Runner* together = nullptr;
 };
 
-/// Returns when the ranks of this runner are to begin; its instant is runner.last_start(). All runners call it.
+/// Whose runners start together, and which knows the instant.
+[[nodiscard]] inline Runner& starting(Runner& runner, const Start& how) {
+  return how.together != nullptr ? *how.together : runner;
+}
+/// Returns when the ranks of this runner are to begin; its instant is starting().last_start(). All runners call it.
 /// Errors: those of the runner and of the barrier.
 [[nodiscard]] Status start(Runner& runner, const Start& how);
 

@@ -366,6 +366,12 @@ std::vector<std::uint64_t> Variant::result_fingerprints() const {
   return all;
 }
 
+std::vector<std::byte> Variant::result_bytes(std::size_t index) const {
+  if (output_blocks(case_.problem(), runner_->ranks()[index]) == 0) return {};
+  const HostView view = kind_of(index).view(output_of(index));
+  return {view.bytes().begin(), view.bytes().end()};
+}
+
 void Variant::flush_buffers() const {
   for (const Memory& memory : memory_) {
     memory.output.kind().flush(memory.output.payload());

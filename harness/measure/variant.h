@@ -151,6 +151,8 @@ class Variant {
   /// Of the result on random values of rank `index` of the runner: what is not within its bound, and how far `most`
   /// elements of each block are from the exact ones. Requires: results that are rounded, a rank that has some.
   [[nodiscard]] Damage verify_rounding(std::size_t index, Count most, Accuracy& accuracy) const;
+  /// The result of rank `index` of the runner, without guards; empty where the rank has none.
+  [[nodiscard]] std::vector<std::byte> result_bytes(std::size_t index) const;
   /// Of the results of each of the runner's ranks, without guards; 0 where the rank has no result.
   [[nodiscard]] std::vector<std::uint64_t> result_fingerprints() const;
 

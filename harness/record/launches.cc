@@ -128,12 +128,13 @@ Row Launches::joined(const std::vector<Row>& launches) const {
   row.time_median = row.time_ci_low = row.time_ci_high = row.time_min = row.time_max = {};
   row.time_p90 = row.autocorrelation = {};
   row.time_p95 = row.time_p99 = row.algbw = row.busbw = row.line_ns = row.net_ns = row.message_rate = {};
+  row.slowdown_low = row.slowdown_high = {};  // those of one launch
   row.limit_time = median_where_known(launches, &Row::limit_time);
   row.limit_fraction = median_where_known(launches, &Row::limit_fraction);
   for (const auto member :
        {&Row::invalid_share, &Row::arrival_skew, &Row::time_from_last, &Row::overlap, &Row::overlap_called,
         &Row::time_pure, &Row::time_computing, &Row::time_overlapped, &Row::time_overlapped_called, &Row::rank_time_min,
-        &Row::rank_time_mean, &Row::rank_time_max, &Row::time_on_gpu}) {
+        &Row::rank_time_mean, &Row::rank_time_max, &Row::time_on_gpu, &Row::slowdown}) {
     row.*member = median_where_known(launches, member);
   }
   row.samples = 0;

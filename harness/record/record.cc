@@ -224,6 +224,27 @@ std::vector<Column> all_columns() {
              "of a trace: the step that the times are of, or whole for all of them, with the gaps between their calls; "
              "empty: no trace",
              &Row::step},
+      Column{
+          "groups", "",
+          "of a contention: how the job's ranks were dealt into groups: 2x4, two groups of four neighbours, or MOD:2, "
+          "rank r in group r mod 2; ranks and slowest_rank are then those of the row's group; empty: there were no "
+          "groups",
+          &Row::groups},
+      Column{"group", "", "of a contention: the group that the row is of, from 0", &Row::group},
+      Column{"contention", "",
+             "together: all groups ran at once; alone: the other groups waited; empty: there were no groups",
+             &Row::contention},
+      Column{"deal", "",
+             "of a contention whose groups run different collectives: what the groups run, those after the first in "
+             "turn; empty: all run the same",
+             &Row::deal},
+      Column{
+          "slowdown", "",
+          "of a row of a contention that ran together: its time / the time of the same group alone, from blocks that "
+          "alternate: the middle of the ratios of each round",
+          &Row::slowdown},
+      Column{"slowdown_low", "", "lower end of the 95 % interval of slowdown", &Row::slowdown_low},
+      Column{"slowdown_high", "", "upper end of the 95 % interval of slowdown", &Row::slowdown_high},
   };
   for (const Condition& condition : conditions()) {
     const bool is_there = std::ranges::find(all, condition.column.name, &Column::name) != all.end();
@@ -360,7 +381,7 @@ Row row_of(const Case& one) {
   row.algorithm = one.algorithm;
   row.transport = one.transport;
   row.buffers = buffers_name(one);
-  row.ranks = one.ranks;
+  row.ranks = one.ranks_of_call();
   row.ranks_as = to_string(one.ranks_as);
   row.dtype = dtype_name(one);
   row.op = to_string(one.op);
@@ -372,6 +393,12 @@ Row row_of(const Case& one) {
   row.counts = counts_name(one);
   if (has_window(one.collective)) row.window = one.pairing.window;
   row.pair = pair_name(one);
+  if (one.among.is_any()) {
+    row.groups = one.among.groups;
+    row.group = one.among.group;
+    row.contention = one.among.is_together ? kTogether : kAlone;
+    row.deal = one.among.deal;
+  }
   return row;
 }
 

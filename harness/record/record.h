@@ -108,6 +108,13 @@ struct Row {
   std::string registered = {};
   std::optional<double> clocks_bound = {};
   std::string step = {};
+  std::string groups = {};
+  std::optional<std::int64_t> group = {};
+  std::string contention = {};
+  std::string deal = {};
+  std::optional<double> slowdown = {};
+  std::optional<double> slowdown_low = {};
+  std::optional<double> slowdown_high = {};
 
   bool operator==(const Row&) const = default;
 };

@@ -10,30 +10,12 @@
 #include <fmt/ranges.h>
 
 #include "harness/record/launches.h"
-#include "harness/record/unusual.h"
+#include "harness/report/table_text.h"
 #include "harness/text/counted.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::report {
 namespace {
-
-constexpr std::string_view kMissing = "-";
-
-/// Four significant digits, and never more than three decimals: what the eye compares down a column.
-std::string number(const std::optional<double>& value) {
-  if (!value || !std::isfinite(*value)) return std::string(kMissing);
-  if (*value < 9.9995) return fmt::format("{:.3f}", *value);
-  if (*value < 99.995) return fmt::format("{:.2f}", *value);
-  return *value < 999.95 ? fmt::format("{:.1f}", *value) : fmt::format("{:.0f}", *value);
-}
-
-std::string interval(const Row& row) {
-  if (!row.time_median || !row.time_ci_low || !row.time_ci_high || *row.time_median <= 0) return std::string(kMissing);
-  const double half = std::max(*row.time_ci_high - *row.time_median, *row.time_median - *row.time_ci_low);
-  const double percent = 100 * half / *row.time_median;
-  if (percent >= 9999.5) return ">9999";
-  return percent < 99.95 ? fmt::format("{:.1f}", percent) : fmt::format("{:.0f}", percent);
-}
 
 bool is_own(const Row& row) { return row.backend == kOwnBackend; }
 
@@ -42,12 +24,6 @@ const Row* reference_of(std::span<const Row> rows) {
   const auto is_reference = [](const Row& row) { return !is_own(row); };
   if (std::ranges::count_if(rows, is_reference) != 1) return nullptr;
   return &*std::ranges::find_if(rows, is_reference);
-}
-
-/// Two decimals; three where two would leave a single digit, or none.
-std::string ratio_text(const std::optional<double>& value) {
-  if (!value) return std::string(kMissing);
-  return *value < 0.095 ? fmt::format("{:.3f}", *value) : fmt::format("{:.2f}", *value);
 }
 
 bool is_side_by_side(std::span<const Row> rows) { return rows.size() == 2 && rows[0].backend != rows[1].backend; }
@@ -108,22 +84,6 @@ std::string algorithm_cell(const Row& row, std::string_view text, const Shown& s
   return is_own(row) ? fmt::format(" {:>{}}", text, shown.algorithm_width - 1) : std::string();
 }
 
-/// The work of a block, in words.
-std::string title_of(const Row& row) {
-  std::string title = row.collective;
-  if (row.dtype != kNone) title += " " + row.dtype;
-  if (row.op != kNone) title += " " + row.op;
-  if (row.root) title += fmt::format(", root {}", *row.root);
-  title += fmt::format(", P={} {} over {}", row.ranks, row.ranks_as, row.transport);
-  if (row.placement != kNone) title += fmt::format(", {} place", row.placement == "in" ? "in" : "out of");
-  if (row.buffers != kNone) title += fmt::format(", {} buffers", row.buffers);
-  if (!row.counts.empty() && row.counts != kNone) title += fmt::format(", {} counts", row.counts);
-  if (row.window) title += fmt::format(", window {}", *row.window);
-  if (!row.pair.empty() && row.pair != kNeighbours) title += fmt::format(", pair {}", row.pair);
-  if (!row.step.empty()) return title + fmt::format(", step {}", row.step);
-  return title + ", " + row.cadence;
-}
-
 /// How exact the results are, and where they are the same; empty where that is not known.
 std::string accuracy_line(const Row& row) {
   if (!row.error_ulp || !row.error_ulp_mean) return {};
@@ -153,20 +113,8 @@ std::string ranks_line(const Row& row) {
                      number(row.rank_time_min), number(row.rank_time_mean), number(row.rank_time_max));
 }
 
-std::string without_trailing_spaces(std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line + "\n";
-}
-
 std::string banner(std::string_view name, std::size_t width) {
   return fmt::format("  {:-^{}}", fmt::format(" {} ", name), width - 2);
-}
-
-/// What the times of a cell mean other than usual, a line; empty: nothing.
-std::string conditions_line(const Row& row) {
-  std::vector<std::string> words;
-  for (const Unusual& one : unusual_conditions(row)) words.push_back(one.words);
-  return words.empty() ? "" : fmt::format("# measured with {}\n", fmt::join(words, ", "));
 }
 
 /// The cells whose samples resemble each other most.
@@ -360,7 +308,8 @@ void Table::count(std::span<const Row> rows) {
     const bool is_empty_call = row.bytes == 0 && row.collective != to_string(Collective::barrier);
     if (!is_own(row) || is_empty_call) continue;
     for (const Row& reference : rows) {
-      const auto value = is_own(reference) ? std::nullopt : ratio_(row, reference);
+      const bool is_other = !is_own(reference) && cell_of_case(reference.case_id) == cell_of_case(row.case_id);
+      const auto value = is_other ? ratio_(row, reference) : std::nullopt;
       if (!value) continue;
       ratios_[reference.backend].add(*value);
       if (is_twin(reference.backend)) continue;  // nobody that could be the best
@@ -384,6 +333,7 @@ std::string Table::Ratios::line(std::string_view of_whom) const {
 
 std::string Table::cell(std::span<const Row> rows) {
   TUTTI_ASSERT(!rows.empty(), "a cell without rows");
+  if (!rows[0].groups.empty()) return contention(rows);
   std::string text;
   const auto measured = std::ranges::find_if(rows, [](const Row& row) { return row.time_median.has_value(); });
   if (measured != rows.end()) conditions_ = conditions_line(*measured);  // a cell without times has those of the run

@@ -16,6 +16,8 @@
 // - limit: the share of the machine's limit that was reached, with ! where somebody was faster
 // - ratio: our time / their time, where the launch has one reference
 // - `-` stands for "not measured"
+//
+// Of a contention (record column `groups`) a line has the times of one group alone and together, and its slowdown.
 #pragma once
 
 #include <cstdint>
@@ -84,6 +86,8 @@ class Table {
     [[nodiscard]] std::string line(std::string_view of_whom) const;
   };
 
+  /// As cell, for the rows of a contention.
+  [[nodiscard]] std::string contention(std::span<const Row> rows);
   [[nodiscard]] std::string reasons(std::span<const Row> rows);
   void count(std::span<const Row> rows);
 

@@ -161,6 +161,30 @@ Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std:
   return rows;
 }
 
+Result<std::vector<Row>> Measuring::contend(const ContentionPlace& place, std::vector<Variant>& variants,
+                                            std::size_t index) {
+  constexpr int kTimesOfACell = 2;  // each system has a block of every group, and one of all
+  const CellOptions options = cell_options(index, {}, time_ns(index) * (task_.end_ns == 0 ? kTimesOfACell : 1));
+  CellWatch watch(runner_, cores_of_ranks_, Tree("/"), {});
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Contended> all, harness::contend(place, variants, options));
+  TUTTI_ASSIGN_OR_RETURN(const std::string disturbed, watch.end());
+  std::vector<Row> rows;
+  if (place.group.index() != 0) return rows;
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    for (const Series* series : {&all[i].alone, &all[i].together}) {
+      rows.push_back(
+          measured_row({.variant = variants[i], .series = *series, .precision = {}, .overlap = {}}, options));
+    }
+    const std::optional<Slowdown> slowdown = slowdown_of(all[i], options);
+    if (!slowdown) continue;
+    rows.back().slowdown = slowdown->middle;
+    rows.back().slowdown_low = slowdown->low;
+    rows.back().slowdown_high = slowdown->high;
+  }
+  set_disturbed(rows, disturbed);
+  return rows;
+}
+
 std::vector<int> Measuring::gpus_of_ranks() const {
   if (!spec_.ranks_as->is_on_device) return {runner_.at().local};
   std::vector<int> all(static_cast<std::size_t>(spec_.conditions.topology.gpus));

@@ -13,6 +13,7 @@
 #include "harness/measure/barriers.h"
 #include "harness/measure/budget.h"
 #include "harness/measure/cell.h"
+#include "harness/measure/contention.h"
 #include "harness/measure/device_limit.h"
 #include "harness/measure/limit.h"
 #include "harness/measure/link_limit.h"
@@ -47,6 +48,10 @@ class Measuring {
   /// Rows of the session's cell `index`, of which `variants` are what can run: at least one. `has_limit`: there is
   /// memory of the host for its limit. Errors: as begin.
   [[nodiscard]] Result<std::vector<Row>> measure(std::vector<Variant>& variants, std::size_t index, bool has_limit);
+  /// What the groups of a contention took, of the session's cell `index`: two rows of this runner's group for each
+  /// variant, alone and together. Of a group only its first runner has them. Errors: as begin.
+  [[nodiscard]] Result<std::vector<Row>> contend(const ContentionPlace& place, std::vector<Variant>& variants,
+                                                 std::size_t index);
 
  private:
   Status report(std::string_view type, std::string_view text) {

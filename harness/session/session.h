@@ -36,6 +36,7 @@ namespace tutti::harness::session {
 ///   trained  what a training came to with one way of adding up gradients (harness/train/train.h)
 ///   training  how far it is
 ///   trace  where it is asked for, before `trained`: lines of its calls, in parts
+///   result  a part of what a call left on a rank (harness/repeat/result_message.h), before the row of its case
 ///   fault  what a trial of the cell came to (harness/faults/trial.h), one for each fault
 using Send = std::function<Status(std::string_view type, std::string_view text)>;
 

@@ -23,8 +23,8 @@ constexpr double kOfReference = 12 * (1 << 20);
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 5> kTasks{"measure", "check", "soak", "faults",
-                                                 "train"};  // by the variant's index
+constexpr std::array<std::string_view, 6> kTasks{"measure", "check", "soak",
+                                                 "faults",  "train", "repeat"};  // by the variant's index
 static_assert(std::variant_size_v<decltype(SessionSpec::task)> == kTasks.size());
 
 template <class Record>

@@ -56,6 +56,13 @@ struct FaultsTask {
   bool operator==(const FaultsTask&) const = default;
 };
 
+/// Cells are called several times on the same input, and all results are reported.
+struct RepeatTask {
+  int calls = 2;  ///< of each case
+
+  bool operator==(const RepeatTask&) const = default;
+};
+
 /// A network is trained (harness/train/train.h); there are no cells.
 struct TrainTask {
   std::vector<std::string> gradients = {};   ///< the ways in which they are added up
@@ -74,7 +81,7 @@ struct TrainTask {
 };
 
 struct SessionSpec {
-  std::variant<MeasureTask, CheckTask, SoakTask, FaultsTask, TrainTask> task = {};
+  std::variant<MeasureTask, CheckTask, SoakTask, FaultsTask, TrainTask, RepeatTask> task = {};
   int ranks = 1;
   RanksAs ranks_as = RanksAs::processes;
   std::vector<std::vector<Case>> cells = {};  ///< the cases of each cell are interleaved
@@ -142,6 +149,10 @@ constexpr void visit_fields(std::type_identity<SoakTask>, Visit visit) {
 template <class Visit>
 constexpr void visit_fields(std::type_identity<FaultsTask>, Visit visit) {
   visit("faults", &FaultsTask::faults);
+}
+template <class Visit>
+constexpr void visit_fields(std::type_identity<RepeatTask>, Visit visit) {
+  visit("calls", &RepeatTask::calls);
 }
 template <class Visit>
 constexpr void visit_fields(std::type_identity<TrainTask>, Visit visit) {

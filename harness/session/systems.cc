@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <tuple>
 #include <unistd.h>
+#include <utility>
 
 #include "harness/cases/compositions.h"
 #include "harness/measure/order.h"
@@ -78,6 +80,18 @@ Result<std::unique_ptr<Device>> open_own_device(const SessionSpec& spec, int loc
   return open_gpu(spec.transport_directories, local);
 }
 
+/// How a rank is slow on purpose.
+Slowness slowness_of(const Conditions& conditions, int rank) {
+  const auto& [slow_rank, slow_link] = std::tie(conditions.slow_rank, conditions.slow_link);
+  Slowness slow;
+  if (slow_rank.rank == rank) slow.percent = slow_rank.percent;
+  if (slow_link.first == rank || slow_link.second == rank) {
+    slow.peer = slow_link.first == rank ? slow_link.second : slow_link.first;
+    slow.peer_percent = slow_link.percent;
+  }
+  return slow;
+}
+
 /// The rank of this process on its device.
 Result<OwnRanks> open_on_own_device(const SessionSpec& spec, const Runner& runner, Domain& domain,
                                     const CommunicatorOptions& options, const Hooks& hooks) {
@@ -117,7 +131,9 @@ Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Topology& topolog
   if (topology.ranks_on == RanksOn::own_device) return open_on_own_device(spec, runner, domain, options, hooks);
   if (topology.ranks_on == RanksOn::cores) {
     for (const int rank : runner.ranks()) {
-      TUTTI_ASSIGN_OR_RETURN(auto communicator, create_with_hooks(domain, rank, options, hooks));
+      Hooks own_hooks = hooks;
+      own_hooks.slow = slowness_of(spec.conditions, rank);
+      TUTTI_ASSIGN_OR_RETURN(auto communicator, create_with_hooks(domain, rank, options, std::move(own_hooks)));
       own.communicators.push_back(std::move(communicator));
     }
     return own;
@@ -186,6 +202,20 @@ Status Systems::open_own_afresh(const CommunicatorOptions& options) {
   by_name_[own_->name()] = own_.get();
   add_twins();
   add_compositions();
+  return {};
+}
+
+Status Systems::enter_group(int colour, int key) {
+  TUTTI_ASSIGN_OR_RETURN(auto group, own_->in_group(colour, key));
+  own_of_all_ = std::exchange(own_, std::move(group));
+  by_name_[own_->name()] = own_.get();
+  for (std::size_t i = 0; i < references_.size(); ++i) {
+    runner_.set_case(number_of_reference(spec_, i));
+    runner_.announce(Activity::operation);
+    if (spec_.ranks_as->is_process) TUTTI_RETURN_IF_ERROR(references_[i]->enter_group(colour, key));
+    runner_.settle();
+  }
+  add_twins();
   return {};
 }
 
@@ -286,6 +316,16 @@ std::vector<verify::Memory*> Systems::gpu_memory() const {
   std::vector<verify::Memory*> memory;
   for (const auto& one : memory_) memory.push_back(one.get());
   return memory;
+}
+
+Status Systems::supports(const Case& one) const {
+  if (spec_.conditions.is_slowed() && backend_of(one.backend) != kOwnBackend) {
+    return error(
+        Code::unavailable,
+        "{} moves bytes by itself: only the collectives of {} can be slow on purpose (--slow-rank, --slow-link)",
+        one.backend, kOwnBackend);
+  }
+  return named(one.backend).supports(one);
 }
 
 Variant::Request Systems::request_for(Backend& backend, const Case& one) {

@@ -77,12 +77,17 @@ class Systems {
   Status open(const CommunicatorOptions& options, AfterBind after_bind = {});
   /// The own one again, with ranks and memory that nothing has used. Errors: those of the backend.
   Status open_own_afresh(const CommunicatorOptions& options);
+  /// From here on all systems are those of this process's group, in which its rank is `key`. Requires: processes or
+  /// threads. All runners call it. Errors: those of the backends.
+  Status enter_group(int colour, int key);
   /// Ends the references. Errors: theirs.
   Status close();
 
   [[nodiscard]] const std::map<std::string, Backend*>& by_name() const { return by_name_; }
   [[nodiscard]] Backend& named(const std::string& name) const { return *by_name_.at(name); }
   [[nodiscard]] OwnBackend& own() { return *own_; }
+  /// Whether its system supports the case under the session's conditions. Errors: unavailable with the reason.
+  [[nodiscard]] Status supports(const Case& one) const;
 
   /// For a case, of the kind that its system has (memory_kind_of).
   [[nodiscard]] MemorySource memory();
@@ -117,6 +122,7 @@ class Systems {
       memory_;                          ///< of GPUs, by rank of this runner; empty: no system has its buffers there
   std::unique_ptr<Domain> own_domain_;  ///< of own_, where that is not domain_
   std::vector<std::unique_ptr<Device>> devices_;  ///< of own_, where its ranks are thread blocks
+  std::unique_ptr<OwnBackend> own_of_all_;        ///< where own_ is that of a group
   std::unique_ptr<OwnBackend> own_;
   std::vector<std::unique_ptr<ReferenceBackend>> references_;
   std::vector<std::unique_ptr<TwinBackend>> twins_;

@@ -18,6 +18,7 @@
 #include "harness/measure/rows.h"
 #include "harness/record/row_json.h"
 #include "harness/record/trace.h"
+#include "harness/session/repeating.h"
 
 namespace tutti::harness::session {
 namespace {
@@ -69,7 +70,13 @@ Status SessionWalk::run() {
 Status SessionWalk::open() {
   if (spec_.as<FaultsTask>() == nullptr) {
     TUTTI_RETURN_IF_ERROR(systems_.open(options_));
-    return measuring_ ? measuring_->begin() : Status();
+    if (!measuring_) return {};
+    TUTTI_RETURN_IF_ERROR(measuring_->begin());
+    if (!has_groups(spec_)) return {};
+    TUTTI_ASSIGN_OR_RETURN(
+        contention_,
+        Contention::open({.spec = spec_, .runner = runner_, .systems = systems_, .measuring = *measuring_}));
+    return {};
   }
   const auto breaker = std::make_shared<PlanBreaker>();
   TUTTI_RETURN_IF_ERROR(systems_.open(options_, PlanBreaker::hook(breaker)));
@@ -90,6 +97,7 @@ Result<std::vector<Row>> SessionWalk::rows_of(std::size_t index) {
   if (runner_.order() != nullptr) TUTTI_RETURN_IF_ERROR(systems_.open_own_afresh(options_));
   Prospect prospect;
   TUTTI_RETURN_IF_ERROR(foresee(index, prospect));
+  if (contention_ != nullptr) return contention_->rows_of(index, prospect.refusal);
   std::vector<Row> refused;
   std::vector<Variant> variants;
   std::uint32_t number = first_number_of(spec_, index);
@@ -137,7 +145,7 @@ Status SessionWalk::foresee(std::size_t index, Prospect& prospect) {
 
 Result<Variant> SessionWalk::make_ready(const Case& one, std::uint32_t number) {
   Backend& backend = systems_.named(one.backend);
-  TUTTI_RETURN_IF_ERROR(backend.supports(one));
+  TUTTI_RETURN_IF_ERROR(systems_.supports(one));
   if (measuring_) TUTTI_RETURN_IF_ERROR(measuring_->has_start(one.backend));
   Variant::Request request = systems_.request_for(backend, one);
   request.number = number;
@@ -147,7 +155,9 @@ Result<Variant> SessionWalk::make_ready(const Case& one, std::uint32_t number) {
 Result<std::vector<Row>> SessionWalk::check(std::vector<Variant>& variants) {
   std::vector<Row> rows;
   for (Variant& variant : variants) {
-    TUTTI_ASSIGN_OR_RETURN(Row row, check_case(runner_, variant));
+    const auto* const task = spec_.as<RepeatTask>();
+    TUTTI_ASSIGN_OR_RETURN(
+        Row row, task == nullptr ? check_case(runner_, variant) : repeat_case(runner_, variant, *task, send_));
     set_conditions_of_ranks(row, spec_.conditions);
     rows.push_back(std::move(row));
   }

@@ -10,6 +10,7 @@
 
 #include "harness/faults/injector.h"
 #include "harness/measure/replay.h"
+#include "harness/session/contention.h"
 #include "harness/session/measuring.h"
 #include "harness/session/session.h"
 #include "harness/session/systems.h"
@@ -74,8 +75,9 @@ class SessionWalk {
   const Send& send_;
   CommunicatorOptions options_;
   Systems systems_;
-  std::unique_ptr<Injector> injector_;  ///< of a session of faults
-  std::optional<Measuring> measuring_;  ///< of a session that measures
+  std::unique_ptr<Injector> injector_;      ///< of a session of faults
+  std::optional<Measuring> measuring_;      ///< of a session that measures
+  std::unique_ptr<Contention> contention_;  ///< of one whose cells are contentions
 };
 
 }  // namespace tutti::harness::session

@@ -166,6 +166,7 @@ class Engine final : public Communicator {
   /// Walks an operation as far as it goes; true when it is complete.
   bool walk(Operation& operation);
   bool walk_at_pace(Operation& operation);
+  bool walk_slowly(Operation& operation);
   void finish(Operation& operation);
   void finish_segment(Pending& call);
   void finish_chosen(const Operation& operation, StoreChoice& stores);

@@ -177,8 +177,8 @@ void Engine::prepare_machine(const Operation& operation) {
   machine_.set_streams_staging(operation.streams_staging);
   prepared_ = &operation;
   // A rank that may have sleepers to wake takes the long way.
-  last_.is_ready =
-      last_.is_short && operation.ticket + 1 == next_ && options_.waiting == Waiting::spin && !machine_.has_links();
+  last_.is_ready = last_.is_short && !hooks_.slow.is_any() && operation.ticket + 1 == next_ &&
+                   options_.waiting == Waiting::spin && !machine_.has_links();
 }
 
 bool Engine::walk_at_pace(Operation& operation) {
@@ -186,11 +186,17 @@ bool Engine::walk_at_pace(Operation& operation) {
   return advance(operation.lane, operation.plan, paced);
 }
 
+bool Engine::walk_slowly(Operation& operation) {
+  Slowed slowed(machine_, hooks_.slow, ranks());
+  return advance(operation.lane, operation.plan, slowed);
+}
+
 bool Engine::walk(Operation& operation) {
   if (prepared_ != &operation) prepare_machine(operation);
   const Lane before = operation.lane;
-  const bool is_complete =
-      hooks_.pace == nullptr ? advance(operation.lane, operation.plan, machine_) : walk_at_pace(operation);
+  const bool is_complete = hooks_.pace != nullptr ? walk_at_pace(operation)
+                           : hooks_.slow.is_any() ? walk_slowly(operation)
+                                                  : advance(operation.lane, operation.plan, machine_);
   if (is_complete || operation.lane.at != before.at || operation.lane.cursor != before.cursor) ++moves_;
   if (is_complete) finish(operation);
   return is_complete;

@@ -143,9 +143,12 @@ Status Formation::conclude() {
   } else if (parent_.network_ != nullptr) {
     options.cores = std::max(1, options.cores / parent_.domain_.hosts()->count());  // those of its own host
   }
+  Hooks hooks = parent_.hooks_;
+  const auto peer = std::ranges::find(members_, hooks.slow.peer);
+  hooks.slow.peer = peer == members_.end() ? -1 : static_cast<int>(peer - members_.begin());
   group_ = std::make_unique<Engine>(
       std::move(domain_), place_.rank,
-      Engine::Common{.options = options, .hooks = parent_.hooks_, .company = parent_.company_});
+      Engine::Common{.options = options, .hooks = std::move(hooks), .company = parent_.company_});
   return {};
 }
 

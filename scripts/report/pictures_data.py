@@ -182,8 +182,12 @@ def series_fields(series: str) -> dict[str, str]:
 
 
 def ranks_text(part: str) -> str:
-    """`P=2 processes` of `P2.processes`."""
+    """`P=2 processes` of `P2.processes`; of a contention also `, group 0 of 2x2, together`."""
     count, _, kind = part.partition(".")
+    kind, _, group = kind.partition(".")
+    if group:
+        number, _, how = group.partition(".")
+        kind += f", {number.replace('group', 'group ', 1).replace('of', ' of ', 1)}, {how.replace('.', ', ')}"
     return f"P={count[1:]} {kind}".strip() if count[:1] == "P" and count[1:].isdigit() else part
 
 

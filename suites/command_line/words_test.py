@@ -19,7 +19,7 @@ import unittest
 
 import support
 
-COMMANDS = [[], ["run"], ["check"], ["check", "soak"], ["prove"], ["explain"], ["draw"], ["simulate"], ["export"], ["train"], ["gate"], ["accept"], ["guidelines"], ["compare"], ["report"], ["list"], ["doctor"]]
+COMMANDS = [[], ["run"], ["check"], ["check", "soak"], ["check", "repeat"], ["prove"], ["explain"], ["draw"], ["simulate"], ["export"], ["train"], ["gate"], ["accept"], ["guidelines"], ["compare"], ["report"], ["list"], ["doctor"]]
 
 
 def help_of(command, columns=100):

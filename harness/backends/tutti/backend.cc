@@ -90,6 +90,16 @@ std::unique_ptr<OwnBackend> OwnBackend::over(Domain& domain, std::vector<std::un
   return std::unique_ptr<OwnBackend>(new OwnBackend(domain, std::move(communicators)));
 }
 
+Result<std::unique_ptr<OwnBackend>> OwnBackend::in_group(int colour, int key) {
+  TUTTI_ASSERT(communicators_.size() == 1, "{} ranks are to enter one group", communicators_.size());
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  TUTTI_ASSIGN_OR_RETURN(communicators.emplace_back(), communicators_.front()->split(colour, key));
+  std::unique_ptr<OwnBackend> group = over(domain_, std::move(communicators));
+  group->memory_kind_ = memory_kind_;
+  group->has_shared_ = has_shared_;
+  return group;
+}
+
 std::string OwnBackend::describe() const {
   return nlohmann::json{{"library", "tutti"}, {"transport", domain_.transport()}, {"kernels", kernel_isa()}}.dump();
 }

@@ -23,6 +23,10 @@ class OwnBackend final : public Backend {
   [[nodiscard]] static std::unique_ptr<OwnBackend> over(Domain& domain,
                                                         std::vector<std::unique_ptr<Communicator>> communicators);
 
+  /// The same system among the ranks of this process's group. Collective. Requires: one rank on this host, or in this
+  /// thread. This backend outlives it. Errors: those of Communicator::split.
+  [[nodiscard]] Result<std::unique_ptr<OwnBackend>> in_group(int colour, int key);
+
   /// Where the buffers of its calls lie, and no others; on the host unless this is called. Those of thread blocks on a
   /// GPU lie there.
   void set_memory(MemoryKind memory) { memory_kind_ = memory; }

@@ -249,8 +249,17 @@ TEST(Board, NoTwoPartsOverlapAndAllAreInside) {
   for (int rank = 0; rank < kRanks; ++rank) {
     add(board.status(rank));
     add(board.sync(rank));
+    add(board.probe(rank));
     add(board.page(rank));
   }
+  const Board group = board.of_group({4, 0, 1, 2, 3});
+  for (int rank = 0; rank < kRanks; ++rank) {
+    EXPECT_EQ(&group.status(rank), &board.status(rank));
+    add(group.sync(rank));
+    add(group.probe(rank));
+    add(group.page(rank));
+  }
+  EXPECT_EQ(&group.sync(0), &board.of_group({4}).sync(0)) << "the line of a rank, whatever its group";
   std::sort(parts.begin(), parts.end());
   for (std::size_t i = 1; i < parts.size(); ++i) EXPECT_LE(parts[i - 1].second, parts[i].first);
   EXPECT_LE(parts.back().second, Board::bytes(kRanks));
