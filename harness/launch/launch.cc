@@ -8,6 +8,7 @@
 #include "harness/launch/control_name.h"
 #include "harness/launch/limits.h"
 #include "harness/launch/running_job.h"
+#include "harness/process/processes.h"
 #include "impl/bootstrap/meeting.h"
 
 namespace tutti::harness::launch {
