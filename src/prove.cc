@@ -59,9 +59,9 @@ struct Summary {
   int proofs = 0;  ///< sets of plans, and forms in units
   int refuted = 0;
   int most_slots = 0;
-  Labels labels;     ///< hold where they hold for every schedule
-  int of_plans = 0;  ///< schedules
-  int in_units = 0;  ///< the others; of the labels, they have `synchronises` alone
+  Labels labels;            ///< hold where they hold for every schedule
+  bool knows_order = true;  ///< for every schedule; of those in units it is not always derived
+  bool knows_bits = true;
 };
 
 /// 0, 1, P-1 and one that the seed draws: an error in relative ranks shows at a root that is not 0, one at the end of
@@ -214,17 +214,20 @@ class Prover {
   }
 
   void add(Summary& summary, const StepsProof& proof) {
-    ++summary.in_units;
     summary.proofs += proof.forms;
     summary.most_slots = std::max(summary.most_slots, proof.least_slots);
     summary.labels.synchronises &= proof.synchronises;
+    summary.labels.keeps_order &= proof.keeps_order.value_or(true);
+    summary.labels.same_bits &= proof.same_bits.value_or(true);
+    summary.labels.sends_are_stable &= proof.sends_are_stable;
+    summary.knows_order &= proof.keeps_order.has_value();
+    summary.knows_bits &= proof.same_bits.has_value();
     ++proved_.ways[proof.is_matched      ? "every block matched on its way from an input to an output"
                    : proof.group.empty() ? "every rank was executed"
                                          : fmt::format("one rank stands for all, by {}", proof.group)];
   }
 
   void add(Summary& summary, const ScheduleProof& proof) {
-    ++summary.of_plans;
     summary.proofs += proof.proofs;
     summary.most_slots = std::max(summary.most_slots, proof.labels.least_slots);
     summary.labels.keeps_order &= proof.labels.keeps_order;
@@ -256,27 +259,25 @@ void print_summaries(const std::vector<Task>& tasks, const Proved& proved) {
   for (const Task& task : tasks) {
     if (std::find(order.begin(), order.end(), task.algorithm) == order.end()) order.push_back(task.algorithm);
   }
-  const auto yes = [](bool is_so, bool is_derived) { return !is_derived ? "-" : is_so ? "yes" : "no"; };
+  const auto yes = [](bool is_so, bool is_known) { return !is_so ? "no" : is_known ? "yes" : "-"; };
   for (const Algorithm* algorithm : order) {
     const auto found = proved.summaries.find(algorithm);
     if (found == proved.summaries.end()) continue;  // interrupted before
     const Summary& s = found->second;
-    harness::print("  {:<14} {:<18} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n",
-                   to_string(algorithm->collective), algorithm->name, s.schedules, s.proofs, s.refuted,
-                   s.most_slots == 0 ? "-" : std::to_string(s.most_slots), yes(s.labels.keeps_order, s.of_plans > 0),
-                   yes(s.labels.same_bits, s.of_plans > 0), yes(s.labels.synchronises, s.of_plans + s.in_units > 0),
-                   yes(s.labels.sends_are_stable, s.of_plans > 0));
+    const bool is_proved = s.proofs > 0;
+    harness::print(
+        "  {:<14} {:<18} {:>9} {:>7} {:>8} {:>6}  {:<6} {:<10} {:<12} {}\n", to_string(algorithm->collective),
+        algorithm->name, s.schedules, s.proofs, s.refuted, s.most_slots == 0 ? "-" : std::to_string(s.most_slots),
+        yes(s.labels.keeps_order, s.knows_order && is_proved), yes(s.labels.same_bits, s.knows_bits && is_proved),
+        yes(s.labels.synchronises, is_proved), yes(s.labels.sends_are_stable, is_proved));
   }
 }
 
 /// What a proof on many ranks is, and is not.
 void print_ways(const Proved& proved) {
   if (proved.ways.empty()) return;
-  harness::print(
-      "# on more than {} ranks: the steps in units, shared buffers, a message in one slice; no plans, and of the "
-      "labels "
-      "`synchronises` alone\n",
-      kMostRanksOfPlans);
+  harness::print("# on more than {} ranks: the steps in units, shared buffers, a message in one slice; no plans\n",
+                 kMostRanksOfPlans);
   for (const auto& [way, schedules] : proved.ways) {
     harness::print("#   {}: {}\n", harness::counted(static_cast<std::size_t>(schedules), "schedule"), way);
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "impl/schedule/turning.h"
 #include "impl/types/names.h"
 
 namespace tutti {
@@ -76,12 +77,31 @@ Result<const Algorithm*> find_algorithm(Collective collective, std::string_view 
 int slots_of_whole_message(const Problem& problem, int slices) { return problem.ranks > 1 ? slices : 0; }
 int one_slot(const Problem& problem, int /*slices*/) { return problem.ranks > 1 ? 1 : 0; }
 
+namespace {
+
+std::function<Step(int, int)> steps_of(const Algorithm& algorithm, const Problem& problem) {
+  if (algorithm.turning == Turning::none) {
+    return [&algorithm, problem](int rank, int index) { return algorithm.step(problem, rank, index); };
+  }
+  const Turner turner(problem, algorithm.shape(problem), algorithm.turning);
+  return [&algorithm, problem, turner](int rank, int index) {
+    Step first = algorithm.step(problem, 0, index);
+    const bool is_own = first.verb == Verb::signal && algorithm.turning == Turning::columns;
+    return is_own ? algorithm.step(problem, rank, index) : turner.turned(std::move(first), rank);
+  };
+}
+
+}  // namespace
+
 Schedule schedule_of(const Algorithm& algorithm, const Problem& problem) {
   return {.problem = problem,
           .name = std::string(algorithm.name),
           .shape = algorithm.shape(problem),
-          .step_count = [&algorithm, problem](int rank) { return algorithm.step_count(problem, rank); },
-          .step = [&algorithm, problem](int rank, int index) { return algorithm.step(problem, rank, index); },
+          .step_count =
+              [&algorithm, problem](int rank) {
+                return algorithm.step_count(problem, algorithm.turning == Turning::none ? rank : 0);
+              },
+          .step = steps_of(algorithm, problem),
           .cost = [&algorithm, problem](int rank) { return algorithm.cost(problem, rank); },
           .least_slots =
               [&algorithm, problem](int slices) {
@@ -89,7 +109,8 @@ Schedule schedule_of(const Algorithm& algorithm, const Problem& problem) {
               },
           .synchronises = algorithm.synchronises || (algorithm.synchronises_on_one_host && problem.is_on_one_host()),
           .stages_in_place = algorithm.stages_in_place,
-          .takes_counts = algorithm.takes_counts};
+          .takes_counts = algorithm.takes_counts,
+          .turning = algorithm.turning};
 }
 
 }  // namespace tutti

@@ -18,7 +18,7 @@ struct Algorithm {
   std::string_view source;   ///< paper or document
   Shape (*shape)(const Problem&);
   int (*step_count)(const Problem&, int rank);
-  Step (*step)(const Problem&, int rank, int index);
+  Step (*step)(const Problem&, int rank, int index);  ///< where it is turned, asked for rank 0's (schedule_of)
   Cost (*cost)(const Problem&, int rank);
   int (*least_slots)(const Problem&, int slices) = nullptr;  ///< nullptr: no channels
   bool synchronises = false;                                 ///< as Schedule::synchronises; checked by the prover
@@ -28,6 +28,9 @@ struct Algorithm {
   /// slots needed do not depend on the slices.
   bool takes_counts = false;
   bool is_by_hosts = false;  ///< its steps are other ones where ranks_per_host is another
+  /// Every rank does what rank 0 does, from its own place: the library turns rank 0's steps (schedule/turning.h). By
+  /// columns, SIGNALs are each rank's own.
+  Turning turning = Turning::none;
 };
 
 /// Every algorithm, sorted by collective and name.

@@ -12,9 +12,14 @@ class Arcs {
  public:
   Arcs() = default;
   explicit Arcs(int only) : list_{{only, only + 1}} {}
+  /// The ranks [begin, end).
+  Arcs(int begin, int end) : list_{{begin, end}} {}
 
   [[nodiscard]] bool holds_all(int ranks) const {
     return list_.size() == 1 && list_[0].first == 0 && list_[0].second == ranks;
+  }
+  [[nodiscard]] bool is_only(int rank) const {
+    return list_.size() == 1 && list_[0].first == rank && list_[0].second == rank + 1;
   }
   /// With all of `other`.
   void join(const Arcs& other) {

@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "impl/prove/columns.h"
 #include "impl/prove/copies.h"
 #include "impl/prove/quotient.h"
+#include "impl/prove/stable_sends.h"
 #include "impl/prove/steps_walk.h"
 #include "impl/prove/symmetry.h"
 #include "impl/schedule/check.h"
@@ -23,6 +25,7 @@ struct Derived {
   std::vector<Cost> costs;
   bool has_heard_of_all = false;
   bool is_stuck = false;
+  steps::ValueLabels labels;
 };
 
 class StepsProver {
@@ -35,7 +38,11 @@ class StepsProver {
       proof_.group = symmetry_->name();
       for (int i = 0; i < schedule_.step_count(0); ++i) program_.push_back(schedule_.step(0, i));
       TUTTI_RETURN_IF_ERROR(check_flaws());
-    } else if (match()) {
+    } else if (match()) {  // every send is of an input, which stays
+      proof_.is_matched = true;
+      return proof_with_cost();
+    } else if (is_by_columns()) {
+      proof_.group = "columns";
       return proof_with_cost();
     } else if (const std::int64_t bytes = bytes_of_values(schedule_); bytes > kMostBytesOfValues) {
       return error(Code::unavailable, "{}: no rank stands for all, and the values of all are {} MiB, of at most {}",
@@ -43,6 +50,7 @@ class StepsProver {
     }
     TUTTI_RETURN_IF_ERROR(prove_forms());
     TUTTI_RETURN_IF_ERROR(check_slots());
+    derive_stable_sends();
     return proof_;
   }
 
@@ -66,19 +74,35 @@ class StepsProver {
   /// Whether it only copies, rightly, with the one slot that is stated.
   bool match() {
     if (stated_slots() > 1 || (must_synchronise() && !needs_all_inputs())) return false;
-    matched_ = match_copies(schedule_, std::max(1, stated_slots()), has_in_place());
-    return matched_.has_value();
+    costs_ = match_copies(schedule_, std::max(1, stated_slots()), has_in_place());
+    return costs_.has_value();
+  }
+  /// Whether every rank works on a column of its own, rightly.
+  bool is_by_columns() {
+    auto columns = prove_columns(schedule_, has_in_place());
+    if (!columns || (must_synchronise() && !columns->has_heard_of_all)) return false;
+    costs_ = std::move(columns->costs);
+    keeps_order_ = columns->keeps_order;
+    return true;
   }
   Result<StepsProof> proof_with_cost() {
-    TUTTI_RETURN_IF_ERROR(check_cost(*matched_));
-    proof_.is_matched = true;
+    TUTTI_RETURN_IF_ERROR(check_cost(*costs_));
     proof_.forms = has_in_place() ? 2 : 1;
     proof_.least_slots = stated_slots();
     proof_.synchronises = schedule_.synchronises;
+    proof_.keeps_order = keeps_order_;
+    proof_.same_bits = true;  // no two ranks get the same sum
     return proof_;
   }
 
   [[nodiscard]] int stated_slots() const { return schedule_.shape.largest_message == 0 ? 0 : schedule_.least_slots(1); }
+
+  void derive_stable_sends() {
+    const int ranks = symmetry_ ? 1 : problem_.ranks;
+    for (int rank = 0; rank < ranks && proof_.sends_are_stable; ++rank) {
+      proof_.sends_are_stable = sends_are_stable(schedule_, rank);
+    }
+  }
 
   [[nodiscard]] Derived derive(steps::Form form, bool counts_news) const {
     if (!symmetry_) {
@@ -86,13 +110,15 @@ class StepsProver {
       return {.findings = std::move(all.findings),
               .costs = std::move(all.costs),
               .has_heard_of_all = all.has_heard_of_all,
-              .is_stuck = all.is_stuck};
+              .is_stuck = all.is_stuck,
+              .labels = all.labels};
     }
     OneRank one = prove_one_rank(schedule_, *symmetry_, program_, form);
     return {.findings = std::move(one.findings),
             .costs = {one.cost},
             .has_heard_of_all = one.has_heard_of_all,
-            .is_stuck = one.is_stuck};
+            .is_stuck = one.is_stuck,
+            .labels = one.labels};
   }
 
   Status prove_forms() {
@@ -104,6 +130,8 @@ class StepsProver {
       ++proof_.forms;
       if (is_in_place) continue;
       TUTTI_RETURN_IF_ERROR(check_cost(derived.costs));
+      proof_.keeps_order = derived.labels.keeps_order;
+      proof_.same_bits = derived.labels.same_bits;
       if (!must_synchronise()) continue;
       if (!needs_all_inputs() && !derived.has_heard_of_all) {
         return error(Code::refuted, "{}: a rank can end before another one has started, though {}", subject(),
@@ -171,8 +199,9 @@ class StepsProver {
   const Schedule& schedule_;
   const Problem& problem_;
   std::optional<Symmetry> symmetry_;
-  std::vector<Step> program_;  ///< rank 0's
-  std::optional<std::vector<Cost>> matched_;
+  std::vector<Step> program_;               ///< rank 0's
+  std::optional<std::vector<Cost>> costs_;  ///< of the ways that know them at once
+  bool keeps_order_ = true;                 ///< of them
   StepsProof proof_;
 };
 
@@ -190,17 +219,31 @@ Result<StepsProof> prove_steps(const Schedule& schedule) { return StepsProver(sc
 
 std::optional<SmallerFault> find_smaller_fault(const std::string& message, int ranks,
                                                const std::function<std::optional<Schedule>(int)>& make) {
-  constexpr int kMostRanks = 256;
   const std::string fault = fault_of(message);
-  for (int fewer = 1; fewer < ranks && fewer <= kMostRanks; ++fewer) {
+  const auto on = [&](int fewer) -> std::optional<SmallerFault> {
     const std::optional<Schedule> schedule = make(fewer);
-    if (!schedule) continue;
+    if (!schedule) return {};
     const auto proof = prove_steps(*schedule);
-    if (proof.is_ok()) continue;
+    if (proof.is_ok()) return {};
     std::string said(proof.status().message());
-    if (fault_of(said) == fault) return SmallerFault{.ranks = fewer, .message = std::move(said)};
+    if (fault_of(said) != fault) return {};
+    return SmallerFault{.ranks = fewer, .message = std::move(said)};
+  };
+  constexpr int kOneByOne = 256;
+  for (int fewer = 1; fewer < ranks && fewer <= kOneByOne; ++fewer) {
+    if (auto found = on(fewer)) return found;
   }
-  return {};
+  // What begins further up goes on from there: a number that becomes too large.
+  auto found = ranks > kOneByOne + 1 ? on(ranks - 1) : std::nullopt;
+  for (int without = kOneByOne; found && found->ranks - without > 1;) {
+    const int middle = without + (found->ranks - without) / 2;
+    if (auto lower = on(middle)) {
+      found = std::move(lower);
+    } else {
+      without = middle;
+    }
+  }
+  return found;
 }
 
 }  // namespace tutti

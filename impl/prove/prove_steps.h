@@ -16,11 +16,15 @@ namespace tutti {
 
 /// A schedule that was proved in units.
 struct StepsProof {
-  std::string_view group;     ///< of which one rank stands for all, such as `rotation`; empty: there is none
+  std::string_view group;     ///< by which one rank stands for all, such as `rotation`; empty: there is none
   bool is_matched = false;    ///< every block went once from its input to its output (copies.h)
   int forms = 0;              ///< out of place, and in place where that is not staged
   int least_slots = 0;        ///< as stated: with one less it stops; 0: no channels
   bool synchronises = false;  ///< as stated, and shown
+  /// Labels (prove.h), out of place; none: not derived.
+  std::optional<bool> keeps_order;
+  std::optional<bool> same_bits;
+  bool sends_are_stable = true;
 };
 
 /// Proves all obligations of prove.h in units, out of place and in place, and that the schedule's cost formula,
@@ -33,9 +37,9 @@ struct SmallerFault {
   int ranks;
   std::string message;
 };
-/// The smallest number of ranks below `ranks`, of the first few hundred, on which `make` gives a schedule that
-/// prove_steps refutes as it did with `message`, but for the numbers in it. `make` gives none for numbers on which
-/// there is no such schedule.
+/// The smallest number of ranks below `ranks` on which `make` gives a schedule that prove_steps refutes as it did with
+/// `message`, but for the numbers in it. The first few hundred are tried one by one. Further up the fault is taken to
+/// stay once it is there. `make` gives none for numbers on which there is no such schedule.
 [[nodiscard]] std::optional<SmallerFault> find_smaller_fault(const std::string& message, int ranks,
                                                              const std::function<std::optional<Schedule>(int)>& make);
 

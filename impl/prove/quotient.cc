@@ -11,15 +11,11 @@
 #include <climits>
 
 #include "impl/prove/findings.h"
+#include "impl/prove/quotient_races.h"
+#include "impl/prove/quotient_values.h"
 
 namespace tutti {
 namespace {
-
-/// A value: what `node` is, its contributions taken by `element`. Nodes below the number of input units are those.
-struct Taken {
-  int node = -1;  ///< -1: nothing was written
-  int element = 0;
-};
 
 class Quotient {
  public:
@@ -33,7 +29,8 @@ class Quotient {
         overlaps_(problem_, schedule.shape.units_per_block, form),
         result_(result),
         ranks_(problem_.ranks),
-        inputs_(symmetry.units(Space::input)) {}
+        inputs_(symmetry.units(Space::input)),
+        values_(schedule, symmetry) {}
 
   void run() {
     prepare();
@@ -42,8 +39,11 @@ class Quotient {
     }
     const bool is_through = index_ == static_cast<int>(program_.size());
     if (is_through && check_left_over() && check_exposures()) {
-      check_races();
-      check_outputs();
+      races_.check(findings_);
+      values_.check_outputs(memory(Space::output), findings_);
+      if (findings_.is_empty() && !form_.is_in_place) {
+        result_.labels = values_.labels(schedule_, memory(Space::output));
+      }
     }
     result_.has_heard_of_all = is_through && heard_.size() == has_heard_.size();
     result_.cost.steps = static_cast<std::int64_t>(program_.size());
@@ -54,11 +54,6 @@ class Quotient {
  private:
   static constexpr int kNever = INT_MAX;
 
-  struct Node {
-    std::size_t first;  ///< in children_
-    int count;
-    int finals;
-  };
   struct Message {
     std::vector<Taken> values;
     std::int64_t clock;
@@ -72,17 +67,6 @@ class Quotient {
     std::size_t news;
     std::vector<int> close;
   };
-  /// An access to rank 0's memory: its own at `from`, another rank's somewhere in (from, to) of rank 0's program.
-  struct Event {
-    Space space;
-    int unit;
-    int accessor;
-    int from;
-    int to;
-    int step;  ///< of the accessor
-    bool is_write;
-  };
-
   [[nodiscard]] const Step& step_of(const Signal& signal) const {
     return program_[static_cast<std::size_t>(signal.index)];
   }
@@ -107,6 +91,7 @@ class Quotient {
     }
     has_heard_.assign(static_cast<std::size_t>(ranks_), 0);
     has_heard_[0] = 1;
+    told_.assign(static_cast<std::size_t>(ranks_), 0);
     heard_.push_back(0);
     int last = 0;
     for (int i = 0; i < static_cast<int>(program_.size()); ++i) {
@@ -187,8 +172,9 @@ class Quotient {
 
   /// Of the ranks that rank 0 has heard of, the first `count` are what `peer` tells, taken by it.
   void hear(int peer, std::size_t count) {
-    for (std::size_t i = 0; i < count && heard_.size() < has_heard_.size(); ++i) {
-      const int rank = symmetry_.rank(peer, heard_[i]);
+    std::size_t& told = told_[static_cast<std::size_t>(peer)];
+    for (; told < count && heard_.size() < has_heard_.size(); ++told) {
+      const int rank = symmetry_.rank(peer, heard_[told]);
       if (has_heard_[static_cast<std::size_t>(rank)] != 0) continue;
       has_heard_[static_cast<std::size_t>(rank)] = 1;
       heard_.push_back(rank);
@@ -203,13 +189,13 @@ class Quotient {
 
   void own(Space space, int unit, bool is_write) {
     if (shows_.empty()) return;
-    events_.push_back({.space = kept_in(space),
-                       .unit = unit,
-                       .accessor = 0,
-                       .from = index_,
-                       .to = index_,
-                       .step = index_,
-                       .is_write = is_write});
+    races_.add({.space = kept_in(space),
+                .unit = unit,
+                .accessor = 0,
+                .from = index_,
+                .to = index_,
+                .step = index_,
+                .is_write = is_write});
   }
 
   /// Rank 0 touches `unit` of rank `peer`; as seen from the owner, the rank that `peer` takes 0 back from touches its.
@@ -228,13 +214,13 @@ class Quotient {
       } else if (signal.phase < signalled_[static_cast<std::size_t>(peer)]) {
         reason = "though it has already signalled a later phase: the exposure may be closed";
       } else {
-        events_.push_back({.space = kept_in(space),
-                           .unit = here,
-                           .accessor = me,
-                           .from = signals_[id].index,
-                           .to = signals_[id].close[static_cast<std::size_t>(me)],
-                           .step = index_,
-                           .is_write = is_write});
+        races_.add({.space = kept_in(space),
+                    .unit = here,
+                    .accessor = me,
+                    .from = signals_[id].index,
+                    .to = signals_[id].close[static_cast<std::size_t>(me)],
+                    .step = index_,
+                    .is_write = is_write});
         return true;
       }
     }
@@ -263,13 +249,13 @@ class Quotient {
       if (!read(from, length)) return false;
     }
     ++clock_;
-    values_.clear();
+    made_.clear();
     for (std::size_t k = 0; k < static_cast<std::size_t>(length); ++k) {
-      const auto is_final = [this](const Taken& term) { return finals_of(term.node) > 0; };
+      const auto is_final = [this](const Term& term) { return values_.finals_of(term.value.node) > 0; };
       if (terms_[k].size() > 1 && std::ranges::any_of(terms_[k], is_final)) {
         return fail("reduces a value that is final already");
       }
-      values_.push_back(value_of(terms_[k], step));
+      made_.push_back(values_.of(terms_[k], step.is_final, index_));
     }
     for (const Operand* const to : kept_) {
       if (!write(*to, length)) return false;
@@ -334,7 +320,7 @@ class Quotient {
           return;
         }
         value.element = symmetry_.rank(peer, value.element);
-        terms_[static_cast<std::size_t>(k)].push_back(value);
+        terms_[static_cast<std::size_t>(k)].push_back({.value = value, .space = from.space, .rank = peer});
       });
     }
     return is_right;
@@ -350,27 +336,16 @@ class Quotient {
     clock_ = std::max(clock_, message.clock + 1);
     hear(peer, message.news);
     for (std::size_t k = 0; k < message.values.size(); ++k) {
-      terms_[k].push_back({.node = message.values[k].node, .element = symmetry_.rank(peer, message.values[k].element)});
+      const Taken value{.node = message.values[k].node, .element = symmetry_.rank(peer, message.values[k].element)};
+      terms_[k].push_back({.value = value, .space = Space::channel, .rank = peer});
     }
     queue.pop_front();
     return true;
   }
 
-  /// What the MOVE makes of `terms`: a copy stays what it is.
-  Taken value_of(const std::vector<Taken>& terms, const Step& step) {
-    if (terms.size() == 1 && !step.is_final) return terms[0];
-    Node node{.first = children_.size(), .count = static_cast<int>(terms.size()), .finals = step.is_final ? 1 : 0};
-    for (const Taken& term : terms) node.finals += finals_of(term.node);
-    children_.insert(children_.end(), terms.begin(), terms.end());
-    nodes_.push_back(node);
-    return {.node = inputs_ + static_cast<int>(nodes_.size()) - 1, .element = 0};
-  }
-  [[nodiscard]] const Node& node(int number) const { return nodes_[static_cast<std::size_t>(number - inputs_)]; }
-  [[nodiscard]] int finals_of(int number) const { return number < inputs_ ? 0 : node(number).finals; }
-
   bool write(const Operand& to, std::int64_t length) {
     if (to.space == Space::channel) {
-      queues_[to.ranks.first].push_back({.values = values_, .clock = clock_, .news = heard_.size(), .step = index_});
+      queues_[to.ranks.first].push_back({.values = made_, .clock = clock_, .news = heard_.size(), .step = index_});
       return true;
     }
     if (to.space == Space::input) return fail("writes input unit {} of rank {}", to.units.start, to.ranks.first);
@@ -385,7 +360,7 @@ class Quotient {
         if (!is_right) return;
         if (peer == 0) own(to.space, unit, true);
         is_right = peer == 0 || remote(to.space, peer, unit, true);
-        Taken value = values_[static_cast<std::size_t>(k)];
+        Taken value = made_[static_cast<std::size_t>(k)];
         value.element = symmetry_.rank(back, value.element);
         memory(to.space)[static_cast<std::size_t>(symmetry_.unit(to.space, back, unit))] = value;
       });
@@ -434,151 +409,6 @@ class Quotient {
     return findings_.is_empty();
   }
 
-  static bool conflict(const Event& a, const Event& b) {
-    const bool a_is_own = a.accessor == 0, b_is_own = b.accessor == 0;
-    if (a.accessor == b.accessor || !(a.is_write || b.is_write)) return false;
-    if (a_is_own) return a.from > b.from && a.from < b.to;
-    if (b_is_own) return b.from > a.from && b.from < a.to;
-    return a.to > b.from && b.to > a.from;
-  }
-
-  void check_races() {
-    std::sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) {
-      return std::tie(a.space, a.unit, b.is_write) < std::tie(b.space, b.unit, a.is_write);  // writes first
-    });
-    for (std::size_t begin = 0; begin < events_.size();) {
-      std::size_t end = begin;
-      const auto is_same = [&](const Event& event) {
-        return event.space == events_[begin].space && event.unit == events_[begin].unit;
-      };
-      while (end < events_.size() && is_same(events_[end])) ++end;
-      for (std::size_t w = begin; w < end && events_[w].is_write; ++w) {
-        for (std::size_t other = begin; other < end; ++other) {
-          if (!conflict(events_[w], events_[other])) continue;
-          report(events_[w], events_[other]);
-          other = end;
-          w = end;
-        }
-      }
-      begin = end;
-    }
-  }
-
-  void report(const Event& a, const Event& b) {
-    const Event& remote = a.accessor != 0 ? a : b;
-    const Event& other = a.accessor != 0 ? b : a;
-    findings_.add(other.accessor, other.step,
-                  "race: {} {} unit {} of rank 0 while rank {} may {} it in its step {} (exposed at rank 0 step {})",
-                  other.is_write ? "writes" : "reads", steps::name_of(other.space), other.unit, remote.accessor,
-                  remote.is_write ? "write" : "read", remote.step, remote.from);
-  }
-
-  [[nodiscard]] std::uint64_t worth_of_input(Taken value) const {
-    return steps::input_value(value.element, symmetry_.unit(Space::input, value.element, value.node));
-  }
-  /// The sum of the contributions of `top`. Without recursion: chains are as long as programs.
-  std::uint64_t worth_of(Taken top) {
-    const auto key = [](Taken value) {
-      return static_cast<std::uint64_t>(value.node) << 32U | static_cast<std::uint32_t>(value.element);
-    };
-    if (top.node < inputs_) return worth_of_input(top);
-    std::vector<Taken> open{top};
-    while (!open.empty()) {
-      const Taken value = open.back();
-      if (worth_.contains(key(value))) {
-        open.pop_back();
-        continue;
-      }
-      const Node& of = node(value.node);
-      std::uint64_t sum = 0;
-      bool is_ready = true;
-      for (int i = 0; i < of.count; ++i) {
-        Taken child = children_[of.first + static_cast<std::size_t>(i)];
-        child.element = symmetry_.rank(value.element, child.element);
-        if (child.node < inputs_) {
-          sum += worth_of_input(child);
-        } else if (const auto known = worth_.find(key(child)); known != worth_.end()) {
-          sum += known->second;
-        } else {
-          is_ready = false;
-          open.push_back(child);
-        }
-      }
-      if (!is_ready) continue;
-      worth_.emplace(key(value), sum);
-      open.pop_back();
-    }
-    return worth_.at(key(top));
-  }
-
-  /// Output `unit` is compared where its node was made: at the rank that its element takes back to 0.
-  void check_outputs() {
-    const int per_block = schedule_.shape.units_per_block;
-    const bool reduces = is_reducing(problem_.collective) && ranks_ > 1;
-    for (int unit = 0; unit < symmetry_.units(Space::output); ++unit) {
-      const Taken value = memory(Space::output)[static_cast<std::size_t>(unit)];
-      if (value.node < 0) {
-        findings_.add(0, -1, "output unit {} is never written", unit);
-        continue;
-      }
-      const int rank = symmetry_.inverse(value.element);
-      const int there = symmetry_.unit(Space::output, rank, unit);
-      const Origin origin = origin_of(problem_, rank, there / per_block);
-      const int from = origin.block * per_block + there % per_block;
-      if (worth_of({.node = value.node, .element = 0}) != sum_of(origin, from)) {
-        findings_.add(0, -1, "output unit {} does not hold what it should{}", unit, difference(unit));
-      } else if (reduces && finals_of(value.node) != 1) {
-        findings_.add(0, -1, "output unit {} is made final {} times instead of once", unit, finals_of(value.node));
-      }
-    }
-  }
-
-  std::uint64_t sum_of(const Origin& origin, int unit) {
-    if (origin.first == origin.last) return steps::input_value(origin.first, unit);
-    const auto [at, is_new] = sums_.try_emplace(unit, 0);  // all origins of more than one rank are of all ranks
-    for (int rank = origin.first; is_new && rank <= origin.last; ++rank) at->second += steps::input_value(rank, unit);
-    return at->second;
-  }
-
-  /// `: it lacks the contribution of rank 3`, of rank 0's output; empty where there is too much to look at.
-  std::string difference(int unit) {
-    constexpr std::size_t kMostTerms = 1U << 22U;
-    std::unordered_map<std::uint64_t, int> counts;
-    std::vector<Taken> open{memory(Space::output)[static_cast<std::size_t>(unit)]};
-    std::size_t looked_at = 0;
-    while (!open.empty()) {
-      if (++looked_at > kMostTerms) return {};
-      const Taken value = open.back();
-      open.pop_back();
-      if (value.node < inputs_) {
-        const int there = symmetry_.unit(Space::input, value.element, value.node);
-        ++counts[static_cast<std::uint64_t>(value.element) << 32U | static_cast<std::uint32_t>(there)];
-        continue;
-      }
-      const Node& of = node(value.node);
-      for (int i = of.count; i-- > 0;) {
-        Taken child = children_[of.first + static_cast<std::size_t>(i)];
-        child.element = symmetry_.rank(value.element, child.element);
-        open.push_back(child);
-      }
-    }
-    const int per_block = schedule_.shape.units_per_block;
-    const Origin origin = origin_of(problem_, 0, unit / per_block);
-    const int from = origin.block * per_block + unit % per_block;
-    for (int rank = origin.first; rank <= origin.last; ++rank) {
-      const auto key = static_cast<std::uint64_t>(rank) << 32U | static_cast<std::uint32_t>(from);
-      const auto found = counts.find(key);
-      if (found == counts.end()) return fmt::format(": it lacks input unit {} of rank {}", from, rank);
-      if (found->second != 1) {
-        return fmt::format(": it holds input unit {} of rank {} {} times", from, rank, found->second);
-      }
-      counts.erase(found);
-    }
-    if (counts.empty()) return {};
-    const std::uint64_t extra = std::min_element(counts.begin(), counts.end())->first;
-    return fmt::format(": it holds input unit {} of rank {}", extra & UINT32_MAX, extra >> 32U);
-  }
-
   const Schedule& schedule_;
   const Problem& problem_;
   const Symmetry& symmetry_;
@@ -592,12 +422,10 @@ class Quotient {
   int index_ = 0;
   int phase_ = 0;
   std::int64_t clock_ = 0;
-  std::array<std::vector<Taken>, 3> memories_;  ///< by Space; inputs are never written
-  std::vector<Node> nodes_;
-  std::vector<Taken> children_;
+  std::array<std::vector<Taken>, 3> memories_;           ///< by Space; inputs are never written
   std::unordered_map<int, std::deque<Message>> queues_;  ///< by destination
-  std::vector<std::vector<Taken>> terms_;                ///< of the k-th unit of a MOVE
-  std::vector<Taken> values_;
+  std::vector<std::vector<Term>> terms_;                 ///< of the k-th unit of a MOVE
+  std::vector<Taken> made_;                              ///< of the MOVE at hand
   std::vector<const Operand*> kept_;
   bool has_flags_ = false;
   std::vector<Signal> signals_;
@@ -607,11 +435,11 @@ class Quotient {
   std::vector<int> signalled_;  ///< by rank: the last phase that rank 0 has signalled to it
   std::int64_t signalled_pairs_ = 0;
   std::int64_t waited_pairs_ = 0;
-  std::vector<int> heard_;       ///< the ranks that have started, as far as rank 0 knows
-  std::vector<char> has_heard_;  ///< by rank
-  std::vector<Event> events_;
-  std::unordered_map<std::uint64_t, std::uint64_t> worth_;
-  std::unordered_map<int, std::uint64_t> sums_;
+  std::vector<int> heard_;         ///< the ranks that have started, as far as rank 0 knows
+  std::vector<char> has_heard_;    ///< by rank
+  std::vector<std::size_t> told_;  ///< by rank: how much of heard_ it has told already, taken by it
+  QuotientRaces races_;
+  QuotientValues values_;
 };
 
 }  // namespace

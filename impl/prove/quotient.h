@@ -27,6 +27,7 @@ struct OneRank {
   Cost cost;
   bool has_heard_of_all = false;  ///< by messages and signals, when it ends
   bool is_stuck = false;          ///< a finding says that a step can never be done
+  steps::ValueLabels labels;      ///< of all ranks, out of place
 };
 
 /// Proves all obligations of prove.h in units, of rank 0's `program`. Requires: `schedule` commutes with `symmetry`,

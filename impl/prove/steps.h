@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the proofs in units share: steps as they are, without bytes and plans. A message is one slice.
+// What the proofs in units share: steps as they are, without bytes and plans. A
+// message is one slice.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -24,17 +26,81 @@ inline std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
   return x ^ (x >> 31U);
 }
-/// What input unit `unit` of `rank` is worth: random, so that sums modulo 2^64 are equal where their terms are.
-inline std::uint64_t input_value(int rank, int unit) {
-  return mix(static_cast<std::uint64_t>(rank) << 32U | static_cast<std::uint32_t>(unit));
+/// What the input units `unit` of the ranks [first, end) are worth together.
+/// The worth of one is the difference of two random numbers that belong to its
+/// ends. The P differences are independent of each other, as P random numbers
+/// would be: so sums modulo 2^64 are equal where their terms are.
+inline std::uint64_t input_values(int first, int end, int unit) {
+  const auto at = [unit](int rank) {
+    return mix(static_cast<std::uint64_t>(rank) << 32U | static_cast<std::uint32_t>(unit));
+  };
+  return at(end) - at(first);
 }
+inline std::uint64_t input_value(int rank, int unit) { return input_values(rank, rank + 1, unit); }
+/// What an output is worth that is made of these inputs, where `unit` is
+/// counted in the inputs.
+inline std::uint64_t sum_of_inputs(const Origin& origin, int unit) {
+  return input_values(origin.first, origin.last + 1, unit);
+}
+
+/// The tree of operations of two values, blind to their order; after the store
+/// that ends a reduction, or divides.
+inline std::uint64_t tree_of(std::uint64_t a, std::uint64_t b) { return mix(std::min(a, b) ^ mix(std::max(a, b))); }
+inline std::uint64_t tree_of_input(int rank) { return mix(~static_cast<std::uint64_t>(rank)); }
+/// After a MOVE: the store that ends a reduction rounds, and `final` divides. A copy leaves the tree as it is.
+inline std::uint64_t tree_of_move(std::uint64_t tree, bool is_rounded, bool is_final) {
+  if (is_rounded) tree = mix(tree + 1);
+  return is_final ? mix(tree + 2) : tree;
+}
+
+/// What a unit holds.
+struct Sum {
+  std::uint64_t sum = 0;
+  int finals = kUnwritten;  ///< times it was made final
+  int first = 0;            ///< the ranks that were reduced, one after the other from this one ...
+  int ranks = 0;            ///< ... so many; kDisordered: in another order
+  std::uint64_t tree = 0;   ///< of operations
+
+  static constexpr int kUnwritten = -1;
+  static constexpr int kDisordered = -1;
+
+  /// That of an input unit.
+  static Sum of_input(int rank, int unit) {
+    return {.sum = input_value(rank, unit), .finals = 0, .first = rank, .ranks = 1, .tree = tree_of_input(rank)};
+  }
+  /// Nothing yet, for `reduce`.
+  static Sum nothing() { return {.sum = 0, .finals = 0, .first = 0, .ranks = 0, .tree = 0}; }
+
+  void reduce(const Sum& next) {
+    sum += next.sum;
+    finals += next.finals;
+    if (ranks == 0) {
+      first = next.first;
+      ranks = next.ranks;
+      tree = next.tree;
+      return;
+    }
+    ranks = ranks > 0 && next.ranks > 0 && next.first == first + ranks ? ranks + next.ranks : kDisordered;
+    tree = tree_of(tree, next.tree);
+  }
+  [[nodiscard]] bool is_in_order(const Origin& origin) const {
+    return first == origin.first && ranks == origin.ranks();
+  }
+};
+
+/// What a proof in units says of values.
+struct ValueLabels {
+  std::optional<bool> keeps_order = true;  ///< none: not derived
+  std::optional<bool> same_bits = true;
+};
 
 inline const char* name_of(Space space) {
   return space == Space::input ? "input" : space == Space::output ? "output" : "scratch";
 }
 inline bool is_user(Space space) { return space == Space::input || space == Space::output; }
 
-/// Calls f(k, unit) for the k-th unit of `set`, modulo the `count` units of its space.
+/// Calls f(k, unit) for the k-th unit of `set`, modulo the `count` units of its
+/// space.
 template <class F>
 void for_units(const UnitSet& set, int count, F f) {
   int k = 0;
@@ -69,7 +135,8 @@ inline UnitSet shown_to(const Exposure& exposure, int target, int count) {
   return shown;
 }
 
-/// In place one buffer is both: where in it the input or the output of `rank` begins, in units.
+/// In place one buffer is both: where in it the input or the output of `rank`
+/// begins, in units.
 inline int begin_in_place(const Problem& problem, int units_per_block, int rank, Space space) {
   const int input_after = in_place_block(problem, rank) * units_per_block;
   return std::max(0, space == Space::input ? input_after : -input_after);
@@ -89,7 +156,8 @@ inline bool is_copy_onto_itself(const Problem& problem, int units_per_block, con
   return there == here;
 }
 
-/// What is wrong with the memory that one MOVE touches: nothing, where the text is empty.
+/// What is wrong with the memory that one MOVE touches: nothing, where the text
+/// is empty.
 class Overlaps {
  public:
   Overlaps(const Problem& problem, int units_per_block, const Form& form)
@@ -119,7 +187,8 @@ class Overlaps {
   }
 
  private:
-  /// Whether destinations of one unit each, of one rank each, are no two the same.
+  /// Whether destinations of one unit each, of one rank each, are no two the
+  /// same.
   template <class UnitsOf>
   [[nodiscard]] bool are_apart(const Step& step, UnitsOf units_of) const {
     const auto at = [&](const Operand& to) {
@@ -142,7 +211,8 @@ class Overlaps {
   [[nodiscard]] bool touches(const Operand& operand, int rank) const {
     return operand.space != Space::channel && tutti::contains(operand.ranks, rank, problem_.ranks);
   }
-  /// Where a unit is kept: scratch, the input, the output, and in place the one of the two in the other.
+  /// Where a unit is kept: scratch, the input, the output, and in place the one
+  /// of the two in the other.
   [[nodiscard]] std::size_t place(Space space, int rank, int unit) {
     const bool is_aliased = form_.is_in_place && is_user(space);
     const int begin = is_aliased ? begin_in_place(problem_, per_block_, rank, space) : 0;

@@ -19,6 +19,7 @@ struct AllRanks {
   std::vector<Cost> costs;        ///< by rank; `depth` is the problem's
   bool has_heard_of_all = false;  ///< each rank, by messages and signals, when it ends; where that was asked for
   bool is_stuck = false;          ///< some rank cannot go on
+  steps::ValueLabels labels;
 };
 
 struct WalkRequest {

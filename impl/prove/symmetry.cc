@@ -9,6 +9,7 @@
 
 #include "impl/collective/collective.h"
 #include "impl/prove/steps.h"
+#include "impl/schedule/turning.h"
 
 namespace tutti {
 namespace {
@@ -321,7 +322,34 @@ class ProgramComparison {
 
 }  // namespace
 
+namespace {
+
+/// That of a schedule whose steps the library turns around: nothing need be compared. Few ranks are, and all of few, so
+/// that other steps under the same name are noticed.
+std::optional<Symmetry> symmetry_of_turning(const Schedule& schedule) {
+  if (schedule.turning != Turning::around) return {};
+  const Turner turner(schedule.problem, schedule.shape, schedule.turning);
+  const auto units_of = [&](Space space) { return turner.goes_around(space) ? Units::with_ranks : Units::fixed; };
+  const Acts acts{.inputs = units_of(Space::input), .outputs = units_of(Space::output)};
+  const auto is_meant = [&](const Acts& other) { return acts.inputs == other.inputs && acts.outputs == other.outputs; };
+  if (std::ranges::none_of(meaningful(schedule.problem.collective, Group::rotation), is_meant)) return {};
+  auto symmetry = Symmetry::of(schedule, Group::rotation, acts.inputs, acts.outputs);
+  if (!symmetry) return {};
+  std::vector<Step> program;
+  for (int i = 0; i < schedule.step_count(0); ++i) program.push_back(schedule.step(0, i));
+  const ProgramComparison comparison(schedule, *symmetry, program);
+  constexpr int kFew = 64;
+  const int ranks = schedule.problem.ranks;
+  for (int rank = 1; rank<ranks; rank += ranks> kFew ? std::max(1, (ranks - 2) / 2) : 1) {
+    if (!comparison.holds_for(rank)) return {};
+  }
+  return symmetry;
+}
+
+}  // namespace
+
 std::optional<Symmetry> find_symmetry(const Schedule& schedule) {
+  if (auto turned = symmetry_of_turning(schedule)) return turned;
   const int ranks = schedule.problem.ranks;
   std::vector<Step> program;
   const std::array few{0, std::min(1, ranks - 1), std::min(2, ranks - 1), ranks - 1};

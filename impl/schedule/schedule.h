@@ -12,10 +12,12 @@
 // largest. One of them is as long as its MOVE's other operands. Where a block is one unit a MOVE may have several.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -106,20 +108,36 @@ struct Exposure {
 
 enum class Verb : std::uint8_t { move, signal, wait };
 
-/// A list of at most `N` operands; a vector without memory of its own, so that steps are plain values.
+/// A list of at most `N` operands; a vector without memory of its own, so that steps are plain values. What is beyond
+/// `size` is never set nor copied: most steps have one operand on each side.
 template <int N>
 struct Operands {
-  std::array<Operand, N> items{};
+  union {
+    std::array<Operand, N> items;
+  };
   int size = 0;
 
-  Operands() = default;
-  Operands(std::initializer_list<Operand> list) {
-    for (const Operand& operand : list) push_back(operand);
+  Operands() {}  // NOLINT(modernize-use-equals-default): a union has no default
+  Operands(std::initializer_list<Operand> list) { append(list.begin(), list.end()); }
+  Operands(const Operands& other) { append(other.begin(), other.end()); }
+  Operands& operator=(const Operands& other) {
+    if (this != &other) {
+      size = 0;
+      append(other.begin(), other.end());
+    }
+    return *this;
   }
-  void push_back(const Operand& operand) { items[static_cast<std::size_t>(size++)] = operand; }
+  ~Operands() = default;
+
+  void push_back(const Operand& operand) { std::construct_at(items.data() + size++, operand); }
   [[nodiscard]] const Operand* begin() const { return items.data(); }
   [[nodiscard]] const Operand* end() const { return items.data() + size; }
-  bool operator==(const Operands&) const = default;
+  bool operator==(const Operands& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
+
+ private:
+  void append(const Operand* from, const Operand* end) {
+    for (; from != end; ++from) push_back(*from);
+  }
 };
 
 struct Step {
@@ -160,7 +178,20 @@ struct Step {
 [[nodiscard]] inline Step move(const Operands<4>& destinations, const Operands<4>& sources) {
   return {.verb = Verb::move, .destinations = destinations, .sources = sources};
 }
+/// The same of operands that are written out: they are put into the step at once.
+[[nodiscard]] inline Step move(std::initializer_list<Operand> destinations, std::initializer_list<Operand> sources) {
+  Step step;
+  for (const Operand& operand : destinations) step.destinations.push_back(operand);
+  for (const Operand& operand : sources) step.sources.push_back(operand);
+  return step;
+}
 [[nodiscard]] inline Step final_move(const Operands<4>& destinations, const Operands<4>& sources) {
+  Step step = move(destinations, sources);
+  step.is_final = true;
+  return step;
+}
+[[nodiscard]] inline Step final_move(std::initializer_list<Operand> destinations,
+                                     std::initializer_list<Operand> sources) {
   Step step = move(destinations, sources);
   step.is_final = true;
   return step;
@@ -207,6 +238,9 @@ struct Cost {
   bool operator==(const Cost&) const = default;
 };
 
+/// Whether every rank's steps are rank 0's, taken there by the library, and how (turning.h).
+enum class Turning : std::uint8_t { none, around, columns };
+
 /// All ranks' programs, by random access: a generator's, or steps made by hand in a test. Pure.
 struct Schedule {
   Problem problem;
@@ -219,6 +253,7 @@ struct Schedule {
   bool synchronises = false;                   ///< no rank finishes before every rank has started
   bool stages_in_place = false;                ///< in place, exposed inputs are staged as if buffers were private
   bool takes_counts = false;                   ///< right for blocks of different lengths: carries the v form as well
+  Turning turning = Turning::none;             ///< of `step`: whoever gives it another one resets this
 };
 
 }  // namespace tutti

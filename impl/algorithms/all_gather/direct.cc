@@ -47,6 +47,7 @@ const Algorithm k_all_gather_direct{
     .step = step,
     .cost = cost,
     .synchronises = true,
+    .turning = Turning::around,
 };
 
 }  // namespace tutti

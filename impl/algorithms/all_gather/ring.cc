@@ -50,6 +50,7 @@ const Algorithm k_all_gather_ring{
     .least_slots = one_slot,
     .synchronises = true,
     .takes_counts = true,
+    .turning = Turning::around,
 };
 
 }  // namespace tutti

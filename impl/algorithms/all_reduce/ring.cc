@@ -57,6 +57,7 @@ const Algorithm k_all_reduce_ring{
     .cost = cost,
     .least_slots = least_slots,
     .synchronises = true,
+    .turning = Turning::around,
 };
 
 }  // namespace tutti

@@ -49,6 +49,7 @@ const Algorithm k_all_to_all_direct{
     .cost = cost,
     .synchronises = true,
     .stages_in_place = true,
+    .turning = Turning::around,
 };
 
 }  // namespace tutti

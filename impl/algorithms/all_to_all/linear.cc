@@ -50,6 +50,7 @@ const Algorithm k_all_to_all_linear{
     .least_slots = one_slot,
     .synchronises = true,
     .takes_counts = true,
+    .turning = Turning::around,
 };
 
 }  // namespace tutti

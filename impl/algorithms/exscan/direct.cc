@@ -74,6 +74,7 @@ const Algorithm k_exscan_direct{
     .step = step,
     .cost = cost,
     .synchronises = true,
+    .turning = Turning::columns,
 };
 
 }  // namespace tutti

@@ -51,6 +51,7 @@ const Algorithm k_reduce_scatter_pairwise{
     .least_slots = one_slot,
     .synchronises = true,
     .takes_counts = true,
+    .turning = Turning::around,
 };
 
 }  // namespace tutti

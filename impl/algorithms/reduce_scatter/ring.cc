@@ -51,6 +51,7 @@ const Algorithm k_reduce_scatter_ring{
     .cost = cost,
     .least_slots = least_slots,
     .synchronises = true,
+    .turning = Turning::around,
 };
 
 }  // namespace tutti

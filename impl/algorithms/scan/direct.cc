@@ -62,6 +62,7 @@ const Algorithm k_scan_direct{
     .step = step,
     .cost = cost,
     .synchronises = true,
+    .turning = Turning::columns,
 };
 
 }  // namespace tutti

@@ -53,5 +53,26 @@ TEST(Algorithms, ThatAreByHostsSayIt) {
   }
 }
 
+/// The file writes every rank's steps; the library asks it for rank 0's and turns them.
+TEST(Algorithms, ThatAreTurnedDoOnEveryRankWhatTheirFilesWriteOfIt) {
+  int found = 0;
+  for (const Algorithm* algorithm : all_algorithms()) {
+    if (algorithm->turning == Turning::none) continue;
+    ++found;
+    for (int ranks = 1; ranks <= 17; ++ranks) {
+      const Problem problem{.collective = algorithm->collective, .ranks = ranks};
+      const Schedule schedule = schedule_of(*algorithm, problem);
+      for (int rank = 0; rank < ranks; ++rank) {
+        ASSERT_EQ(schedule.step_count(rank), algorithm->step_count(problem, rank)) << name_of(*algorithm);
+        for (int index = 0; index < schedule.step_count(rank); ++index) {
+          EXPECT_TRUE(schedule.step(rank, index) == algorithm->step(problem, rank, index))
+              << name_of(*algorithm) << " on " << ranks << " ranks, rank " << rank << " step " << index;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(found, 9);
+}
+
 }  // namespace
 }  // namespace tutti

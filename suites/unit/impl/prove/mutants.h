@@ -11,14 +11,47 @@
 
 namespace tutti {
 
-enum class Fault { none, dropped, doubled, swapped, source_shifted, destination_shifted, other_peer };
+enum class Fault {
+  none,
+  dropped,
+  doubled,
+  swapped,
+  source_shifted,
+  destination_shifted,
+  other_peer,
+  other_receiver,
+  final_changed,
+  turn_changed,
+  phase_raised,
+  set_cut,
+  set_moved,
+  exposure_closed,
+  exposure_shifted
+};
 inline constexpr std::array kFaults{Fault::none,      Fault::dropped,        Fault::doubled,
                                     Fault::swapped,   Fault::source_shifted, Fault::destination_shifted,
                                     Fault::other_peer};
+/// Those of the night.
+inline constexpr std::array kMoreFaults{Fault::other_receiver,  Fault::final_changed, Fault::phase_raised,
+                                        Fault::set_cut,         Fault::set_moved,     Fault::exposure_closed,
+                                        Fault::exposure_shifted};
 
 inline std::string to_string(Fault fault) {
-  constexpr std::array kNames{
-      "none", "dropped", "doubled", "swapped", "source shifted", "destination shifted", "from another peer"};
+  constexpr std::array kNames{"none",
+                              "dropped",
+                              "doubled",
+                              "swapped",
+                              "source shifted",
+                              "destination shifted",
+                              "from another peer",
+                              "to another peer",
+                              "final or not",
+                              "in turn or not",
+                              "phase raised",
+                              "set cut",
+                              "set moved",
+                              "exposure closed",
+                              "exposure shifted"};
   return kNames[static_cast<std::size_t>(fault)];
 }
 
@@ -63,6 +96,33 @@ inline bool break_step(const Schedule& schedule, Program& program, int index, Fa
         from.ranks.first = (from.ranks.first + 1) % schedule.problem.ranks;
         break;
       }
+      break;
+    case Fault::other_receiver:
+      for (int i = 0; step.verb == Verb::move && i < step.destinations.size; ++i) {
+        Operand& to = step.destinations.items[static_cast<std::size_t>(i)];
+        if (to.space == Space::channel) to.ranks.first = (to.ranks.first + 1) % schedule.problem.ranks;
+      }
+      break;
+    case Fault::final_changed:
+      step.is_final = step.verb == Verb::move && !step.is_final;
+      break;
+    case Fault::turn_changed:
+      step.in_turn_with_next = step.verb == Verb::move && !step.in_turn_with_next;
+      break;
+    case Fault::phase_raised:
+      step.phase += step.verb == Verb::move ? 0 : 1;
+      break;
+    case Fault::set_cut:
+      step.ranks.n -= step.verb == Verb::move ? 0 : 1;
+      break;
+    case Fault::set_moved:
+      if (step.verb != Verb::move) step.ranks.first = (step.ranks.first + 1) % schedule.problem.ranks;
+      break;
+    case Fault::exposure_closed:
+      step.read = step.write = {};
+      break;
+    case Fault::exposure_shifted:
+      for (Exposure* const exposure : {&step.read, &step.write}) exposure->units.start += exposure->units.length;
       break;
   }
   return program != before;

@@ -24,6 +24,7 @@ struct Programs {
   [[nodiscard]] Program& operator[](int rank) { return ranks[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] Schedule schedule() const {
     Schedule schedule = original;
+    schedule.turning = Turning::none;
     schedule.step_count = [steps = ranks](int rank) {
       return static_cast<int>(steps[static_cast<std::size_t>(rank)].size());
     };

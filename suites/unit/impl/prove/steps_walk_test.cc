@@ -199,5 +199,21 @@ TEST(StepsWalk, AFaultIsShownOnTheFewestRanksThatHaveIt) {
   EXPECT_FALSE(find_smaller_fault(said, 6, make));
 }
 
+TEST(StepsWalk, AFaultOfManyRanksAloneIsShownOnTheFewestOfThose) {
+  int made = 0;
+  const auto make = [&made](int ranks) -> std::optional<Schedule> {
+    ++made;
+    Programs barrier = programs_of(Collective::barrier, "dissemination", ranks);
+    for (int rank = 0; ranks > 700 && rank < ranks; ++rank) drop(barrier[rank], 1);
+    return barrier.schedule();
+  };
+  const auto proof = prove_steps(*make(1000));
+  ASSERT_FALSE(proof.is_ok());
+  const auto smaller = find_smaller_fault(std::string(proof.status().message()), 1000, make);
+  ASSERT_TRUE(smaller);
+  EXPECT_EQ(smaller->ranks, 701);
+  EXPECT_LT(made, 280);  // 256 one by one, and then by halves
+}
+
 }  // namespace
 }  // namespace tutti
