@@ -799,10 +799,30 @@ class Others(unittest.TestCase):
         result = support.run("prove", "all_reduce", "--algorithms", ",".join(algorithms), "--ranks", "4096")
         self.assertEqual((result.code, result.err), (0, ""), result)
         for algorithm in algorithms:
-            self.assertRegex(result.out, rf"(?m)^  all_reduce +{algorithm} +1 +2 +0 +[1-]  - +- +yes +-$")
+            order, stable = ("no", "no") if algorithm == "halving" else ("yes", "(yes|no)")
+            self.assertRegex(result.out, rf"(?m)^  all_reduce +{algorithm} +1 +2 +0 +[1-]  {order} +yes +yes +{stable}$")
         self.assertIn("# on more than 128 ranks: the steps in units, ", result.out)
         self.assertIn("\n#   1 schedule: one rank stands for all, by exclusive or\n#   3 schedules: one rank stands for all, by rotation\n"
                       "# prove: 4 schedules, ", result.out)
+
+    def test_many_ranks_without_one_for_all_take_moments_too(self):
+        """Sets of thousands of ranks, P of them, as wholes; and a column that stands for all."""
+        result = support.run("prove", "scan", "reduce", "--algorithms", "direct,one_shot", "--ranks", "16384")
+        self.assertEqual((result.code, result.err), (0, ""), result)
+        self.assertIn("\n#   5 schedules: every rank was executed\n#   1 schedule: one rank stands for all, by columns\n", result.out)
+        for algorithm in ["reduce +direct +4 +8", "scan +direct +1 +2", "scan +one_shot +1 +2"]:
+            self.assertRegex(result.out, rf"(?m)^  {algorithm} +0 +-  yes +yes +(yes|no) +yes$")
+
+    @support.at_night
+    def test_a_refutation_is_repeated_on_the_fewest_ranks_that_have_it(self):
+        """Bruck's units do not fit a number of 32 bits from so many ranks on."""
+        result = support.run("prove", "all_to_all", "--algorithms", "bruck", "--ranks", "65536")
+        self.assertEqual((result.code, result.err), (1, ""), result)
+        fault = "out of place, in units:\n  rank 0 step {}: a destination has the units {{start {}, "
+        self.assertIn("refuted: all_to_all bruck P=65536 root 0: all_to_all bruck on 65536 ranks, root 0, "
+                      + fault.format(34, 65535), result.out)
+        self.assertIn("the smallest with the same fault: all_to_all bruck on 46342 ranks, root 0, "
+                      + fault.format(44, 46341), result.out)
 
     def test_check_writes_its_rows(self):
         with support.Run("check", "barrier", "--ranks", "2", "--csv", "{folder}/rows.csv") as one:

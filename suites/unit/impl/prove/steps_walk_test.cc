@@ -178,6 +178,27 @@ TEST(StepsWalk, NoMutantIsMatchedThatThePlansRefute) {
   EXPECT_GT(matched, 50);
 }
 
+/// As many pairs are signalled as are waited for, but not the same ones: of sets that are looked at as wholes.
+TEST(StepsWalk, AWaitForManyFindsTheOneThatSignalsToOthers) {
+  Programs barrier = programs_of(Collective::reduce, "direct", 9);
+  for (Program& program : barrier.ranks) at(program, 3).ranks.first = (at(program, 3).ranks.first + 1) % 9;
+  const std::string text = verdict_of_all(barrier.schedule(), {});
+  EXPECT_THAT(text, HasSubstr("rank 0 step 4: WAIT for phase 2 of rank 8, which never signals it to rank 0"));
+  EXPECT_NE(findings_of(barrier), "");
+}
+
+/// Reads of many ranks at once, of which one does not show what is read; and one that stores there meanwhile.
+TEST(StepsWalk, AReadOfManyFindsTheOneThatIsNotShown) {
+  Programs hidden = programs_of(Collective::reduce, "direct", 9);
+  at(hidden[6], 0).read = {};
+  EXPECT_THAT(verdict_of_all(hidden.schedule(), {}),
+              HasSubstr("reads input unit 0 of rank 6, which is not exposed to it"));
+  Programs racing = programs_of(Collective::scan, "one_shot", 9);
+  racing[4].push_back(move({scratch(4, unit(0))}, {input(4, unit(0))}));
+  EXPECT_THAT(verdict_of_all(racing.schedule(), {}),
+              HasSubstr("rank 4 step 4: race: writes scratch unit 0 of rank 4 while rank 5 may read it in its step"));
+}
+
 TEST(StepsWalk, AFaultIsShownOnTheFewestRanksThatHaveIt) {
   // On more than five ranks, step 3 reduces the wrong unit.
   const auto make = [](int ranks) -> std::optional<Schedule> {

@@ -90,6 +90,16 @@ TEST(Columns, ProveNothingThatThePlansRefute) {
   EXPECT_GT(verdicts["refuted"], 150);
 }
 
+/// Without the last SIGNAL and WAIT the flags match, but what was exposed stays so.
+TEST(Columns, AreRefusedWhereAnExposureStaysOpen) {
+  Programs whole = programs_of(Collective::scan, "direct", 5);
+  EXPECT_TRUE(prove_columns(turned(whole, Turning::columns), true));
+  for (Program& program : whole.ranks) program.resize(program.size() - 2);
+  const Schedule open = turned(whole, Turning::columns);
+  EXPECT_NE(verdict_of_plans(open), "");
+  EXPECT_FALSE(prove_columns(open, true));
+}
+
 TEST(Columns, AreOnlyOfSchedulesThatAreTurnedSo) {
   Schedule schedule = schedule_for(Collective::scan, "direct", 6);
   EXPECT_TRUE(prove_columns(schedule, true));
