@@ -54,8 +54,8 @@ class ContentionRounds {
   }
 
   Status run() {
-    TUTTI_ASSIGN_OR_RETURN(const std::int64_t begin_ns, place_.world.agree(place_.world.common_now_ns()));
-    end_ns_ = begin_ns + options_.most_time.count();
+    // Each runner has read its clock to know what is left for the cell.
+    TUTTI_ASSIGN_OR_RETURN(end_ns_, place_.world.agree(place_.world.common_now_ns() + options_.most_time.count()));
     TUTTI_RETURN_IF_ERROR(vote());
     std::vector<Play> order = turns();
     if (!variants_.empty() && variants_.front().instance().cadence == Cadence::streaming) {

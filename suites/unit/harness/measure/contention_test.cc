@@ -90,13 +90,16 @@ TEST(Contention, WithoutACommonRoundThereIsNoSlowdown) {
 }
 
 /// What the runner of each group has of a system that works if its group's entry says so.
-std::array<Contended, kRunners> measure(std::array<bool, 2> works, const CellOptions& options) {
+std::array<Contended, kRunners> measure(std::array<bool, 2> works, const CellOptions& given,
+                                        std::chrono::milliseconds more_on_each = {}) {
   const BoardMemory memory(kRunners);
   std::array<Contended, kRunners> all;
   const std::vector<int> group_of_all{0, 1, 0, 1};
   on_runners(memory.board(), kRunners, [&](Runner& world) {
     const auto index = static_cast<std::size_t>(world.index());
     const auto group = static_cast<std::size_t>(group_of_runner(world.index()));
+    CellOptions options = given;
+    options.most_time += more_on_each * world.index();
     RunnerOptions seat = runner_in_group(world, static_cast<int>(group), kOddAndEven[group]).options();
     seat.ranks = {0};  // each runner has a call of one rank, which needs no other
     Runner own(world.board().of_group(kOddAndEven[group]), seat);
@@ -131,6 +134,11 @@ TEST(Contention, EachRoundHasABlockAloneAndOneTogether) {
     EXPECT_EQ(one.together.blocks.front().round, 0);
   }
   EXPECT_EQ(all[0].together.blocks.size(), all[1].together.blocks.size()) << "together all groups take the same steps";
+}
+
+TEST(Contention, RunnersThatFindAnotherTimeLeftTakeTheSameSteps) {
+  const auto all = measure({true, true}, {.most_time = std::chrono::milliseconds(20)}, std::chrono::milliseconds(40));
+  for (const Contended& one : all) EXPECT_EQ(one.together.blocks.size(), all[0].together.blocks.size());
 }
 
 TEST(Contention, AWrongResultIsOfItsGroupOnly) {
