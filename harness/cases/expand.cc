@@ -118,6 +118,12 @@ class Expander {
   }
 
  private:
+  /// Those of the call; with groups, which may differ by one, those that every group has.
+  [[nodiscard]] int ranks_of_each() const {
+    if (!sweep_.groups.is_any()) return cell_.ranks;
+    return static_cast<int>(members_of(sweep_.groups, sweep_.groups.count - 1, cell_.ranks).size());
+  }
+
   void expand_work() {
     if (!has_data(cell_.collective)) return finish(0);
     const bool reduces = is_reducing(cell_.collective);
@@ -134,7 +140,7 @@ class Expander {
     std::vector<int> roots{0};
     if (is_rooted(cell_.collective)) roots = sweep_.roots.values;
     if (is_rooted(cell_.collective) && sweep_.roots.is_all) {
-      roots.resize(static_cast<std::size_t>(cell_.ranks));
+      roots.resize(static_cast<std::size_t>(ranks_of_each()));
       std::iota(roots.begin(), roots.end(), 0);
     }
     for (const int root : roots) {
@@ -147,8 +153,8 @@ class Expander {
     std::vector<Pairing> pairs{Pairing{}};
     if (has_pairs(cell_.collective)) pairs = sweep_.pairs.values;
     if (has_pairs(cell_.collective) && sweep_.pairs.is_all) {
-      for (int first = 0; first < cell_.ranks; ++first) {
-        for (int second = first + 1; second < cell_.ranks; ++second) {
+      for (int first = 0; first < ranks_of_each(); ++first) {
+        for (int second = first + 1; second < ranks_of_each(); ++second) {
           pairs.push_back({.first = first, .second = second});
         }
       }

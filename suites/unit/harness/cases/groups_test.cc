@@ -156,6 +156,17 @@ TEST(Groups, ARootOfTheJobThatNoGroupHasIsLeftOut) {
   EXPECT_EQ(expansion.left_out.front().reason, "root 3 on 2 ranks");
 }
 
+TEST(Groups, AllRootsAreThoseThatEveryGroupHas) {
+  Sweep sweep = two_by_two();
+  sweep.groups = parse_groups("MOD:2").value();
+  sweep.ranks = {5};
+  sweep.collectives = {Collective::reduce};
+  sweep.roots = {{}, true};
+  const Expansion expansion = expand(sweep).value();
+  EXPECT_THAT(expansion.cells, SizeIs(2 * 4)) << "roots 0 and 1 of groups of three and two";
+  EXPECT_THAT(expansion.left_out, IsEmpty());
+}
+
 TEST(Groups, GroupsWhoseBlocksHaveOtherCallsAreLeftOut) {
   Sweep sweep = two_by_two({"broadcast"});
   sweep.cadence = Cadence::streaming;
