@@ -121,15 +121,20 @@ Status check_counts(const harness::Sweep& sweep, const std::map<std::string, std
       texts.at("--counts"));
 }
 
-/// That the rank, or the link, that is to be slow is on one host, where the ranks move all bytes. Errors:
+/// That the rank, or the link, that is to be slow is on one host, where threads of the ranks move all bytes. Errors:
 /// invalid_argument.
 Status check_slowed(const harness::Conditions& conditions, const std::vector<harness::Topology>& topologies) {
-  if (!conditions.is_slowed() || std::ranges::none_of(topologies, &harness::Topology::spans_hosts)) return {};
+  if (!conditions.is_slowed()) return {};
   const char* const option = conditions.slow_rank.rank >= 0 ? "--slow-rank" : "--slow-link";
-  return error(Code::invalid_argument,
-               "{0}: ranks on several hosts have no memory in common, and what is between them cannot be slowed: leave "
-               "{0} out, or run on one host with --transports shm",
-               option);
+  for (const harness::Topology& one : topologies) {
+    if (!one.spans_hosts() && !one.on_devices()) continue;
+    return error(Code::invalid_argument,
+                 "{0}: with transport {1} {2}, which cannot be slowed: leave {0} out, or run on one host with "
+                 "--transports shm",
+                 option, one.transport->name,
+                 one.spans_hosts() ? "bytes go between several hosts" : "kernels on a device move the bytes");
+  }
+  return {};
 }
 
 /// What was asked for and has no meaning beside the rest. Errors: invalid_argument.

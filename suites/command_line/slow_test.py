@@ -63,7 +63,8 @@ class Slow(unittest.TestCase):
                              ("--slow-link 1-1:20%", ["two ranks"]),
                              ("--slow-link 0-2:20%", ["no rank 2"]),
                              ("--slow-rank 1:20% --ranks-as tasks", ["--slow-rank", "--ranks-as processes"]),
-                             ("--slow-link 0-1:20% --transports tcp --pretend-hosts 2", ["--slow-link", "several hosts"])]:
+                             ("--slow-link 0-1:20% --transports tcp --pretend-hosts 2", ["--slow-link", "transport tcp", "several hosts"]),
+                             ("--slow-rank 1:20% --transports cuda --device host", ["--slow-rank", "transport cuda", "on a device"])]:
             with self.subTest(words):
                 result = support.run(*PLAIN, "--sizes", "8", *words.split(), limit=support.patience(20))
                 self.assertEqual(result.code, 2, result)
