@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "harness/gate/forecast.h"
+#include "harness/gate/power.h"
 #include "harness/gate/program_run.h"
 #include "harness/gate/report.h"
 #include "harness/process/spawn.h"
@@ -153,9 +154,12 @@ class Launcher {
 /// Says on stderr where a gate is, and how long it still takes.
 class Teller {
  public:
-  explicit Teller(const GatePlan& plan)
-      : forecast_({.cell_time = plan.cell_time,
-                   .launches = plan.contest.is_abba ? static_cast<int>(harness::order_of_block(0).size()) : 1}) {}
+  explicit Teller(const GatePlan& plan) : forecast_({.cell_time = plan.cell_time, .launches = launches_of(plan)}) {}
+
+  /// Of a block.
+  static int launches_of(const GatePlan& plan) {
+    return plan.contest.is_abba ? static_cast<int>(harness::order_of_block(0).size()) : 1;
+  }
 
   void block(const harness::Contest::Progress& progress) {
     const auto now = std::chrono::steady_clock::now();
@@ -289,11 +293,68 @@ Status open_files(const GateRequest& request, harness::OutputFiles& opened) {
   return request.csv.empty() ? Status() : harness::check_writable(request.csv);
 }
 
+constexpr int kPairsOfList = 6;  // of each cell, where all launches find partners
+
+/// `--list`: some blocks, and what a whole gate would find.
+int list_gate(const GatePlan& plan, const GateRequest& request) {
+  auto launcher = Launcher::open(plan, request);
+  if (!launcher.is_ok()) return complain(launcher.status());
+  std::vector<harness::Evidence> begun;
+  for (const Case& one : plan.cases) {
+    begun.push_back(harness::evidence_for(one));
+    if (plan.baseline) static_cast<void>(plan.baseline->row_for(one, begun.back()));
+  }
+  harness::ContestOptions options = plan.contest;
+  const int blocks = plan.contest.is_abba ? kPairsOfList / 2 : kPairsOfList;
+  options.least_blocks = options.most_blocks = blocks;
+  options.confirms = false;
+  harness::Contest contest(plan.cases, std::move(begun), options);
+  harness::Forecast forecast({.cell_time = plan.cell_time, .launches = Teller::launches_of(plan)});
+  const auto begin = std::chrono::steady_clock::now();
+  const Status course = contest.run([&](GateSide side, const CellGroup& group,
+                                        std::uint64_t seed) { return launcher.value().launch(side, group, seed); },
+                                    [&](const harness::Contest::Progress& progress) {
+                                      harness::to_stderr(fmt::format("block {} of {}: {}\n", progress.block, blocks,
+                                                                     harness::counted(progress.cells, "cell")));
+                                    });
+  if (!course.is_ok()) return course.code() == Code::aborted ? exit_interrupted : complain(course);
+  forecast.add(plan.cases, (std::chrono::steady_clock::now() - begin) / blocks);
+  const int least = plan.contest.least_blocks, most = plan.contest.most_blocks;
+  std::vector<harness::CellPower> cells;
+  for (const harness::Evidence& evidence : contest.evidence()) {
+    cells.push_back(power_of(evidence, blocks, least, most));
+  }
+  const auto text = [&](int number) { return duration_text(forecast.blocks(plan.cases, number).count()); };
+  harness::Console console;
+  console.print(
+      power_table(cells, least, most) +
+      fmt::format("# a gate of {} takes about {} with {} blocks, up to {} with {}; what is slower is measured "
+                  "once more\n",
+                  harness::counted(cells.size(), "cell"), text(least), least, text(most), most));
+  return console.failure().is_ok() ? exit_ok : complain(console.failure());
+}
+
+/// Errors: invalid_argument for a file of a gate that is not run.
+Status check_list(const GateRequest& request) {
+  if (!request.only_lists) return {};
+  for (const auto& [option, path] : {std::pair("--csv", &request.csv), std::pair("--junit", &request.junit),
+                                     std::pair("--summary", &request.summary), std::pair("--json", &request.json),
+                                     std::pair("--html", &request.html)}) {
+    if (!path->empty()) {
+      return error(Code::invalid_argument, "{}: --list prints what a gate would find, and writes no file: leave it out",
+                   option);
+    }
+  }
+  return {};
+}
+
 int gate(const GateRequest& request) {
+  if (const Status status = check_list(request); !status.is_ok()) return complain(status);
   harness::OutputFiles files;
   if (const Status status = open_files(request, files); !status.is_ok()) return complain(status);
   const auto plan = plan_of(request);
   if (!plan.is_ok()) return complain(plan.status());
+  if (request.only_lists) return list_gate(plan.value(), request);
   if (!request.html.empty()) warn_without_drawing();
   auto launcher = Launcher::open(plan.value(), request);
   if (!launcher.is_ok()) return complain(launcher.status());
@@ -364,6 +425,8 @@ void add_gate(CLI::App& program, Action& action) {
   add("--json", request->json, "FILE", "write what was found as JSON; `tutti report` makes a page of it");
   add("--html", request->html, "FILE", "draw one page of what was found, at the end");
   add("--csv", request->csv, "FILE", "write this build's rows as they finish: a baseline for another day");
+  command->add_flag("--list", request->only_lists,
+                    "measure a few blocks, and print how long a gate takes and which step each cell can show");
   command->add_flag(
       "--require", request->requires_times,
       "exit code 3 where a cell is too short: the floor, half a microsecond, is more than 25 % of its time");

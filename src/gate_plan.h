@@ -22,6 +22,7 @@ struct GateRequest {
   std::string blocks = "8", cell_time = "200ms", timeout = "60s", seed = "1", bind;
   std::string junit, summary, csv, json, html;
   bool requires_times = false;
+  bool only_lists = false;
 };
 
 /// What they mean.

@@ -29,6 +29,7 @@ struct ContestOptions {
   int least_blocks = 8;
   int most_blocks = 32;            ///< while cells are undecided
   bool is_abba = true;             ///< false: a block is one launch, which gives both sides
+  bool confirms = true;            ///< what is slower is measured again
   bool is_against_record = false;  ///< whose machines need not be those of this side
   std::uint64_t seed = 1;
   SideNames names;

@@ -4,6 +4,7 @@
 // - pairs: from rows to evidence
 // - contest: which blocks there are
 // - forecast: how long they take
+// - power: which steps they can show
 // - baseline: a recorded CSV as the other side
 // - plan: from cells to command lines
 // - program_run: running them

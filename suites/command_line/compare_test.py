@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tutti compare`: verdicts of two results, the exit code, and what cannot be compared."""
 import csv
-import json
 import pathlib
 import tempfile
 import unittest
@@ -47,7 +46,7 @@ class Compare(unittest.TestCase):
         path = self.folder / "found.json"
         result = support.run("compare", self.first, second, "--json", path, *arguments)
         self.assertEqual(result.code, code, result.err)
-        document = json.loads(path.read_text())
+        document = support.verdicts_of(path.read_text())
         self.assertEqual(sum(document["counts"].values()), len(document["cells"]))
         for cell in document["cells"]:
             self.assertIn(cell["cell"], result.out)

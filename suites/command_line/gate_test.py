@@ -30,7 +30,8 @@ CELLS = ["all_reduce/local/float/sum/P2.tasks/none/64B/out/private/isolated",
          "all_reduce/local/float/sum/P2.tasks/none/1048576B/out/private/isolated"]
 AS_PROCESSES = CELLS[1].replace("local", "shm").replace("tasks", "processes")
 QUICK = ["--cell-time", "20ms"]
-OUTPUTS = ["--junit", "{folder}/gate.xml", "--summary", "{folder}/gate.md", "--csv", "{folder}/rows.csv"]
+OUTPUTS = ["--junit", "{folder}/gate.xml", "--summary", "{folder}/gate.md", "--csv", "{folder}/rows.csv", "--json",
+           "{folder}/gate.json"]
 
 # Another build: writes a row for each size that it is asked for, with the time of @TIME@, or what stands in its place.
 SCRIPT = """#!/usr/bin/env -S python3 -S -E
@@ -85,6 +86,8 @@ class Gate(unittest.TestCase):
                 table = table_of(result.out)
                 self.junit_agrees(run.path / "gate.xml", table, *words)
                 self.summary_agrees(run.path / "gate.md", table)
+                told = support.verdicts_of((run.path / "gate.json").read_text())
+                self.assertEqual({cell["cell"]: cell["verdict"] for cell in told["cells"]}, table)
                 self.rows = run.rows()[1]
                 return result, table
 
@@ -321,6 +324,44 @@ class AnotherBuild(Gate):
         result, table = self.gate("--against", "{other}/t\udcff", prepare=prepare)
         self.assertEqual((result.code, table), (ENVIRONMENT, dict.fromkeys(CELLS, "missing")), result)
         self.assertRegex(result.out, r"against the build in /.*/t\\xff\n")
+
+
+class Listed(Gate):
+    """`--list`: which step each cell can show, before a gate begins."""
+
+    def listed(self, *arguments, prepare):
+        with support.Run("--version") as folder:
+            folder.wait(20)
+            (folder.path / "suite.toml").write_text(SMALL)
+            prepare(folder.path)
+            words = [str(word).replace("{other}", str(folder.path)) for word in arguments]
+            return support.run("gate", "--list", *words, "--suite", folder.path / "suite.toml", *QUICK, limit=support.patience(60))
+
+    def test_steps_of_each_cell_and_the_time_of_a_gate(self):
+        result = self.listed("--against", "{other}", "--blocks", "10", **self.build("float(size)"))
+        self.assertEqual(result.code, OK, result)
+        rows = rows_of(result.out)
+        self.assertEqual([row[0] for row in rows], CELLS)
+        for row, floor in zip(rows, [None, 5.0]):  # 1 MiB at a recorded 1,048,576 us; of 64 B half a microsecond is most of 64 us
+            time_us, pairs, _, told_floor, least, most = map(float, row[1:])
+            self.assertGreater(time_us, 0)
+            self.assertTrue(3 <= pairs <= 6, row)
+            self.assertTrue(floor is None or told_floor == floor, row)
+            self.assertTrue(told_floor <= most <= least, row)
+        self.assertIn("10 blocks (%)", result.out)
+        self.assertIn("40 blocks (%)", result.out)
+        self.assertRegex(result.out, r"(?m)^# a gate of 2 cells takes about \S.* with 10 blocks, up to \S.* with 40; what is slower is "
+                                     r"measured once more$")
+
+    def test_a_cell_that_the_other_side_lacks_has_its_reason(self):
+        result = self.listed("--against", "{other}", **self.build("float(size)", "if size == '64': continue"))
+        self.assertEqual(result.code, OK, result)
+        self.assertRegex(result.out, rf"(?m)^  {re.escape(CELLS[0])} +- .*\n#   \S")
+
+    def test_no_file_is_written(self):
+        result = self.listed("--against", "{other}", "--junit", "x.xml", **self.build("1.0"))
+        self.assertEqual((result.code, result.out), (USAGE, ""), result)
+        self.assertIn("--junit: --list prints what a gate would find, and writes no file: leave it out", result.err)
 
 
 class Interrupted(Gate):

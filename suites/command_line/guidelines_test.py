@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tutti guidelines`: what it finds, its files, its exit codes, and its mistakes."""
-import json
 import os
 import unittest
 import xml.etree.ElementTree as ElementTree
@@ -26,7 +25,7 @@ class Guidelines(unittest.TestCase):
         for ranks_as in ["threads", "tasks"]:
             _, files = self.compare("--backends", "tutti", "--ranks", "3", "--ranks-as", ranks_as, "--sizes", "24,12000",
                                     "--blocks", "8", "--budget", "4s", "--csv", "{folder}/rows.csv", "--json", "{folder}/found.json")
-            found = json.loads(files["found.json"])
+            found = support.verdicts_of(files["found.json"])
             self.assertEqual(found["kind"], "guidelines")
             self.assertNotIn("wrong", found["counts"])
             header, *lines = files["rows.csv"].splitlines()
@@ -50,7 +49,7 @@ class Guidelines(unittest.TestCase):
         words = ["all_reduce", "--backends", "slow_call", "--ranks", "2", "--sizes", "64K", "--junit", "{folder}/found.xml",
                  "--json", "{folder}/found.json", "--summary", "{folder}/found.md"]
         result, files = self.compare(*words, "--fail", environment=SLOWED, code=4)
-        found = {cell["cell"]: cell for cell in json.loads(files["found.json"])["cells"]}
+        found = {cell["cell"]: cell for cell in support.verdicts_of(files["found.json"])["cells"]}
         cell = found["all_reduce <= reduce+broadcast/slow_call/P2/65536B"]
         self.assertEqual(cell["verdict"], "slower", result)
         self.assertGreater(cell["low"], 1.1)
@@ -70,7 +69,7 @@ class Guidelines(unittest.TestCase):
     def test_none_is_found_of_a_sound_one(self):
         result, files = self.compare("scatter", "--backends", "slow_call", "--ranks", "2", "--sizes", "64K", "--fail",
                                      "--json", "{folder}/found.json", environment=SOUND)
-        found = {cell["cell"]: cell["verdict"] for cell in json.loads(files["found.json"])["cells"]}
+        found = {cell["cell"]: cell["verdict"] for cell in support.verdicts_of(files["found.json"])["cells"]}
         self.assertEqual(found["scatter <= broadcast/slow_call/P2/65536B"], "faster", result)
         self.assertNotIn("slower", found.values())
         self.assertIn("# no guideline is violated\n", result.out)

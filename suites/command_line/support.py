@@ -22,6 +22,7 @@ import jsonschema
 PROGRAM = pathlib.Path(os.environ["TUTTI_PROGRAM"]).resolve()
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((SOURCE / "harness/report/schema.json").read_text())
+VERDICTS = json.loads((SOURCE / "harness/gate/schema.json").read_text())  # of gate, compare and guidelines
 HAS_OPENMPI = (PROGRAM.parent / "libtutti_backend_openmpi.so").exists()
 # What most tests compare: an MPI is enough there, and all of them would take long.
 SYSTEMS = ["tutti", "openmpi"] if HAS_OPENMPI else ["tutti"]
@@ -324,6 +325,13 @@ def ratios_in(text):
     """Of a table's footer: with whom tutti was compared, and the geometric mean of the ratios of times."""
     found = re.findall(r"(?m)^# ratio, time of tutti / time of (.*): geometric mean (\S+) over", text)
     return [(whom, float(mean)) for whom, mean in found]
+
+
+def verdicts_of(text):
+    """The document of gate, compare or guidelines; raises where its schema does not hold."""
+    document = json.loads(text)
+    jsonschema.Draft202012Validator(VERDICTS).validate(document)
+    return document
 
 
 def read_json(path):
