@@ -197,7 +197,7 @@ std::string bencher_of(std::span<const Row> rows) {
       latency["upper_value"] = *row.time_ci_high * kNsInUs;
     }
     Document one{{"latency", std::move(latency)}};
-    if (row.busbw) one["throughput"] = {{"value", *row.busbw * kBytesInGb}};
+    if (row.busbw) one["bus_bandwidth"] = {{"value", *row.busbw * kBytesInGb}};
     all[name_of(row)] = std::move(one);
   }
   return pretty(all);
