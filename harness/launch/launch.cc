@@ -160,6 +160,7 @@ void RunningJob::add(Finding finding) {
 
 void RunningJob::look_at_end() {
   if (!finding_ || finding_->is_certain || !is_member(finding_->rank)) return;
+  if (children_.spans_hosts()) return;  // its number may be another process's here
   const pid_t pid = member(finding_->rank).pid;
   if (const auto status = unread_wait_status(pid)) wait_status_ = status;
   const bool is_time = Clock::now() >= decide_by_;

@@ -25,7 +25,7 @@ PAIRS = ["pingpong", "bandwidth", "bibandwidth", "message_rate"]
 V_FORMS = ["gather_v", "all_gather_v", "scatter_v", "reduce_scatter_v", "all_to_all_v"]
 BUS_FACTOR = {"all_reduce": lambda p: 2 * (p - 1) / p, **dict.fromkeys(["broadcast", "reduce", "sendrecv"], lambda p: 1),
               **dict.fromkeys(["gather", "all_gather", "scatter", "reduce_scatter", "all_to_all"], lambda p: (p - 1) / p)}
-KNOWN_REFERENCES = ["openmpi", "mpich", "gloo"]  # and nccl, which needs a GPU
+KNOWN_REFERENCES = ["openmpi", "mpich", "gloo", "oneccl"]  # and nccl, which needs a GPU
 FILES = ["--csv", "{folder}/rows.csv", "--json", "{folder}/record.json"]
 
 
