@@ -31,8 +31,13 @@ class StoreChoice {
 
   /// Whether the segment at hand streams.
   [[nodiscard]] bool streams() const { return is_trial() ? at_ >= kTrials : is_streaming_faster_; }
+  /// There are no trials, and all segments take this way: on all ranks alike.
+  void fix(bool streams) {
+    is_fixed_ = true;
+    is_streaming_faster_ = streams;
+  }
   /// Whether `finish` wants its time.
-  [[nodiscard]] bool is_trial() const { return at_ < kTrialsEnd; }
+  [[nodiscard]] bool is_trial() const { return !is_fixed_ && at_ < kTrialsEnd; }
   /// After `finish`: the trials have just ended, and the others want to know their costs.
   [[nodiscard]] bool is_to_be_told() const { return at_ == kTrialsEnd; }
   /// After `finish`: `decide` is due.
@@ -43,6 +48,7 @@ class StoreChoice {
   /// The segment at hand is complete; `cost` is its time per byte if it was a trial. Late ranks only ever add to it, so
   /// the least counts.
   void finish(float cost) {
+    if (is_fixed_) return;
     if (is_trial()) {
       float& least = least_[streams() ? 1 : 0];
       least = at_ % kTrials < kUncounted ? std::numeric_limits<float>::infinity() : std::min(least, cost);
@@ -54,6 +60,7 @@ class StoreChoice {
 
  private:
   int at_ = 0;  ///< segment of the cycle
+  bool is_fixed_ = false;
   bool is_streaming_faster_ = false;
   StoreCosts least_{};
 };

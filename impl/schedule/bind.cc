@@ -143,12 +143,26 @@ Status validate(const Schedule& schedule, const BindRequest& request) {
   return {};
 }
 
-/// Whole packs of 16 bytes, so that every lane's part begins at one.
+/// Elements of 16 bytes.
+Count pack_of(const BindRequest& request) {
+  return std::max<Count>(1, 16 / static_cast<Count>(size_of(request.dtype)));
+}
+
+/// Whole packs, so that every lane's part begins at one.
 Count part_of_lane(const BindRequest& request) {
   if (request.lanes <= 1 || request.segment > 0) return std::max<Count>(request.count, 1);
-  const Count pack = std::max<Count>(1, 16 / static_cast<Count>(size_of(request.dtype)));
+  const Count pack = pack_of(request);
   const Count part = (request.count + request.lanes - 1) / request.lanes;
   return std::max<Count>(pack, (part + pack - 1) / pack * pack);
+}
+
+/// The most that the schedule's tuning leaves, in whole packs; `longest` if it leaves that open.
+Count tuned_segment(const Schedule& schedule, const BindRequest& request, Count longest) {
+  const std::int64_t bytes = schedule.tuning.segment_bytes;
+  if (bytes == 0 || request.segment > 0) return longest;
+  const Count pack = pack_of(request);
+  const Count most = bytes / static_cast<Count>(size_of(request.dtype)) / pack * pack;
+  return std::min(longest, std::max(pack, most));
 }
 
 Result<Plan> plan_for(const Schedule& schedule, const BindRequest& request, Count segment) {
@@ -170,7 +184,7 @@ Result<BoundCall> bind(const Schedule& schedule, const BindRequest& request) {
     return call;
   }
   TUTTI_ASSIGN_OR_RETURN(const Count longest, choose_segment(schedule, request));
-  const Count segment = std::min(longest, part_of_lane(request));
+  const Count segment = std::min(tuned_segment(schedule, request, longest), part_of_lane(request));
   call.segment_bytes = segment * static_cast<std::int64_t>(size_of(request.dtype));
   call.full_segments = request.count / segment;
   call.has_tail = request.count % segment > 0 || request.count == 0;

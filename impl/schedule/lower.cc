@@ -41,7 +41,9 @@ Lowering::Lowering(const LowerRequest& lower)
   const std::int64_t touched = request_.is_in_place ? std::max(header_.input_bytes, header_.output_bytes)
                                                     : header_.input_bytes + header_.output_bytes;
   const std::int64_t cache = request_.resources.cache_bytes;
-  streams_ = !is_staged_ && cache > 0 && touched > cache / ranks_;
+  const bool is_large = cache > 0 && touched > cache / ranks_;
+  const Stores stores = schedule_.tuning.stores;
+  streams_ = !is_staged_ && (stores == Stores::streamed || (stores == Stores::tried && is_large));
 }
 
 Result<Plan> Lowering::run() {

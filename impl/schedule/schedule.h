@@ -22,6 +22,7 @@
 #include <string_view>
 
 #include "impl/collective/collective.h"
+#include "impl/schedule/tuning.h"
 #include "impl/types/host_device.h"
 
 namespace tutti {
@@ -254,6 +255,7 @@ struct Schedule {
   bool stages_in_place = false;                ///< in place, exposed inputs are staged as if buffers were private
   bool takes_counts = false;                   ///< right for blocks of different lengths: carries the v form as well
   Turning turning = Turning::none;             ///< of `step`: whoever gives it another one resets this
+  Tuning tuning = {};                          ///< how its plans are made and run
 };
 
 }  // namespace tutti

@@ -48,6 +48,18 @@ TEST(StoreChoice, FollowsTheSlowestRankNotItself) {
   EXPECT_EQ(walk(choice, {2, 1}, {2, 3}).plain, kRest);
 }
 
+TEST(StoreChoice, ThatIsFixedTriesNothing) {
+  for (const bool streams : {false, true}) {
+    StoreChoice choice;
+    choice.fix(streams);
+    for (int segment = 0; segment < 2 * StoreChoice::kCycle; ++segment) {
+      EXPECT_FALSE(choice.is_trial() || choice.is_due() || choice.is_to_be_told());
+      EXPECT_EQ(choice.streams(), streams);
+      choice.finish(1);
+    }
+  }
+}
+
 TEST(StoreChoice, TheLeastOfTheCountedTrialsCounts) {
   StoreChoice choice;
   for (int segment = 0; segment < StoreChoice::kTrials; ++segment) {
