@@ -48,12 +48,22 @@ Buffers Binder::bound_as(const Call& call) const {
   return bytes > most_staged_bytes_ ? Buffers::shared : call.buffers;
 }
 
-const Algorithm& Binder::choose(const Call& call) const {
+Chosen Binder::choose(const Call& call) const {
   const Problem problem = problem_of(call, ranks_, hosts_);
-  const std::int64_t bytes = buffer_bytes(problem, call.count, size_of(call.dtype));
-  if (hosts_ != nullptr) return choose_across_hosts(problem, bytes);
-  if (is_on_devices_) return choose_on_devices(problem, bound_as(call), bytes);
-  return choose_algorithm(problem, call.buffers, options_.cores, bytes);
+  return tutti::choose({.problem = problem,
+                        .buffers = is_on_devices_ ? bound_as(call) : call.buffers,
+                        .cores = options_.cores,
+                        .bytes = buffer_bytes(problem, call.count, size_of(call.dtype)),
+                        .on = hosts_ != nullptr ? RanksPlace::several_hosts
+                              : is_on_devices_  ? RanksPlace::device
+                                                : RanksPlace::one_host,
+                        .table = options_.table.get()});
+}
+
+Schedule Binder::schedule_for(const Call& call, const Problem& problem) const {
+  if (call.schedule != nullptr) return *call.schedule;
+  const Chosen chosen = choose(call);
+  return schedule_of({.algorithm = chosen.algorithm, .tuning = chosen.tuning}, problem);
 }
 
 BoundEntry* Binder::find(const Call& call, PlanCache::Key& key) const {
@@ -89,7 +99,10 @@ Result<BoundEntry*> Binder::bind(const Call& call, const PlanCache::Key& key) {
   Problem problem = problem_of(call, ranks_, hosts_);
   problem.collective = base_of(call.collective);
   const DomainShape& shape = domain_.shape();
-  BoundEntry entry{.schedule = call.schedule != nullptr ? *call.schedule : schedule_of(choose(call), problem)};
+  BoundEntry entry{.schedule = schedule_for(call, problem)};
+  if (const Stores stores = entry.schedule.tuning.stores; stores != Stores::tried) {
+    entry.stores.fix(stores == Stores::streamed);
+  }
   if (call.blocks != nullptr) entry.blocks = *call.blocks;
   if (entry.schedule.problem != problem) {
     return error(Code::invalid_argument, "schedule {} is for another problem ({} on {} ranks, root {})",

@@ -34,7 +34,8 @@ class Binder {
   Binder(const Binder&) = delete;
   Binder& operator=(const Binder&) = delete;
 
-  [[nodiscard]] const Algorithm& choose(const Call& call) const;
+  /// What `auto` chooses for it.
+  [[nodiscard]] Chosen choose(const Call& call) const;
   /// The bound call where there is one already. `key` becomes the whole key where the call is of a v form.
   [[nodiscard]] BoundEntry* find(const Call& call, PlanCache::Key& key) const;
   /// Errors: invalid_argument for a value out of range, whatever the addresses.
@@ -51,6 +52,8 @@ class Binder {
   void forget_v_forms() { cache_.forget_v_forms(); }
 
  private:
+  /// The call's own, or that of what `auto` chooses.
+  [[nodiscard]] Schedule schedule_for(const Call& call, const Problem& problem) const;
   /// As what the call's buffers are bound, on all ranks alike.
   [[nodiscard]] Buffers bound_as(const Call& call) const;
   /// Whether the plans stay within what ranks reach.

@@ -126,7 +126,7 @@ class BlockCommunicator final : public Communicator {
 
   Result<void*> alloc_shared(std::size_t bytes) override { return world_->domain().alloc_shared(rank_, bytes); }
   void free_shared(void* pointer) override { world_->domain().free_shared(rank_, pointer); }
-  [[nodiscard]] const Algorithm& choose(const Call& call) const override { return binder_.choose(call); }
+  [[nodiscard]] const Algorithm& choose(const Call& call) const override { return *binder_.choose(call).algorithm; }
   [[nodiscard]] std::string report() const override { return world_->report(); }
 
  protected:

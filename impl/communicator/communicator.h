@@ -14,6 +14,7 @@
 #include "impl/algorithms/algorithm.h"
 #include "impl/collective/blocks.h"
 #include "impl/collective/collective.h"
+#include "impl/communicator/selection.h"
 #include "impl/execute/message.h"
 #include "impl/schedule/bind.h"
 #include "impl/transports/domain.h"
@@ -38,6 +39,8 @@ struct CommunicatorOptions {
   std::int64_t cache_bytes = 0;  ///< last-level cache; beyond it, stores to user buffers stream; 0: never
   Count segment = 0;             ///< elements per block and segment; 0: the largest that fits
   int lanes = 1;                 ///< of ranks that are thread blocks: blocks of a rank
+  /// What `auto` looks into first; the same on all ranks. Null: none.
+  std::shared_ptr<const SelectionTable> table = nullptr;
   /// Prove each plan when rank 0 first binds it (P <= 1024); an error of a call when it is refuted.
 #ifdef NDEBUG
   bool prove_plans = false;
@@ -345,20 +348,5 @@ class GroupFormation {
   /// The group, once complete; null where this rank is in none.
   [[nodiscard]] virtual std::unique_ptr<Communicator> take() = 0;
 };
-
-/// The row of the selection table that fits; `cores` is the number that the ranks may use together. Of a v form `bytes`
-/// does not count, for a rank of all_to_all_v knows its own only.
-[[nodiscard]] const Algorithm& choose_algorithm(const Problem& problem, Buffers buffers, int cores, std::int64_t bytes);
-/// The same where ranks are on several hosts: none that touches a peer's memory.
-[[nodiscard]] const Algorithm& choose_across_hosts(const Problem& problem, std::int64_t bytes);
-/// The same where ranks are teams of devices: whatever cores the host has, all teams are at work at once.
-[[nodiscard]] const Algorithm& choose_on_devices(const Problem& problem, Buffers buffers, std::int64_t bytes);
-
-/// What ranks are to those who have measured.
-enum class RanksPlace : std::uint8_t { one_host, several_hosts, device };
-/// Whether what `auto` chooses there was measured on such ranks, rather than taken from the cost formula. It is also
-/// true where there is one algorithm only. Arguments as for choose_algorithm.
-[[nodiscard]] bool is_choice_measured(const Problem& problem, Buffers buffers, int cores, std::int64_t bytes,
-                                      RanksPlace on);
 
 }  // namespace tutti

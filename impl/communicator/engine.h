@@ -53,7 +53,7 @@ class Engine final : public Communicator {
     last_ = {};
     domain_.free_shared(rank_, pointer);
   }
-  [[nodiscard]] const Algorithm& choose(const Call& call) const override { return binder_.choose(call); }
+  [[nodiscard]] const Algorithm& choose(const Call& call) const override { return *binder_.choose(call).algorithm; }
   [[nodiscard]] std::string report() const override;
 
  protected:

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// `auto`: a table of data. The first row that fits is taken, so rows go from special to general; the last row of each
-// collective fits everything. The rows that say so were measured on the cores of one host, on two ranks with a core
-// each and on more ranks than cores. They were checked with `tutti run --algorithms all`. The others are from the cost
-// formula.
+// What holds where no table of a file has a row (shipped_table.csv is one of these). The first row that fits is taken,
+// so rows go from special to general; the last row of each collective fits everything. The rows that say so were
+// measured on the cores of one host, on two ranks with a core each and on more ranks than cores. They were checked with
+// `tutti run --algorithms all`. The others are from the cost formula.
+#include "impl/communicator/selection.h"
+
 #include <array>
 #include <limits>
 #include <optional>
 #include <span>
 
-#include "impl/communicator/communicator.h"
+#include "impl/communicator/selection_table.h"
 
 namespace tutti {
 namespace {
@@ -147,48 +149,87 @@ const Row* row_for(std::span<const Row> table, const Problem& problem, Buffers b
   return nullptr;
 }
 
-/// Its algorithm; null where there is no row.
-const Algorithm* look_up(std::span<const Row> table, const Problem& problem, Buffers buffers, Crowding crowding,
-                         std::int64_t bytes) {
-  const Row* const row = row_for(table, problem, buffers, crowding, bytes);
-  if (row == nullptr) return nullptr;
-  const auto algorithm = find_algorithm(row->collective, row->algorithm);
-  TUTTI_ASSERT(algorithm.is_ok(), "the selection table names {} {}", to_string(row->collective), row->algorithm);
-  return algorithm.value();
-}
-
 Crowding crowding_of(const Problem& problem, int cores) {
   return problem.ranks > cores ? Crowding::oversubscribed : Crowding::core_each;
 }
 
+/// What is built in; barriers and v forms on several hosts are of channels anyway.
+const Row& built_in_row(const ChoiceOf& of) {
+  const Problem& problem = of.problem;
+  const std::int64_t bytes = has_counts(problem.collective) ? 0 : of.bytes;
+  Crowding crowding = crowding_of(problem, of.cores);
+  Buffers buffers = of.buffers;
+  const Row* row = nullptr;
+  if (of.on != RanksPlace::one_host) crowding = Crowding::core_each;
+  if (of.on == RanksPlace::device) row = row_for(kOnDevices, problem, buffers, crowding, bytes);
+  if (of.on == RanksPlace::several_hosts) {
+    buffers = Buffers::private_;
+    if (problem.ranks_per_host > 1) row = row_for(kTwoLevels, problem, buffers, crowding, bytes);
+    if (row == nullptr) row = row_for(kAcrossHosts, problem, buffers, crowding, bytes);
+  }
+  if (row == nullptr) row = row_for(kTable, problem, buffers, crowding, bytes);
+  TUTTI_ASSERT(row != nullptr, "no row for {} on {} ranks", to_string(problem.collective), problem.ranks);
+  return *row;
+}
+
+Chosen chosen_by(const TableRow& row, bool is_only_one) {
+  Chosen chosen{
+      .algorithm = row.algorithm, .tuning = row.tuning, .is_measured = is_only_one || row.source == "measured"};
+  if (row.source.starts_with(kSimulatedSource)) chosen.simulated_on = row.source.substr(kSimulatedSource.size());
+  return chosen;
+}
+
 }  // namespace
 
-/// Barriers and v forms are of channels anyway.
+Chosen choose(const ChoiceOf& of) {
+  const bool is_only_one = algorithms_of(of.problem.collective).size() == 1;
+  for (const SelectionTable* const table : {of.table, &SelectionTable::shipped()}) {
+    const TableRow* const row = table == nullptr ? nullptr : table->find(of);
+    if (row != nullptr) return chosen_by(*row, is_only_one);
+  }
+  const Row& row = built_in_row(of);
+  const auto algorithm = find_algorithm(row.collective, row.algorithm);
+  TUTTI_ASSERT(algorithm.is_ok(), "the selection table names {} {}", to_string(row.collective), row.algorithm);
+  // Nothing was measured elsewhere.
+  const bool is_measured = row.is_measured && of.on == RanksPlace::one_host;
+  return {.algorithm = algorithm.value(), .is_measured = is_only_one || is_measured};
+}
+
+std::string to_text(const TunedAlgorithm& tuned) { return std::string(tuned.algorithm->name) + to_text(tuned.tuning); }
+
+Result<TunedAlgorithm> find_tuned(Collective collective, std::string_view text) {
+  TunedAlgorithm tuned;
+  TUTTI_ASSIGN_OR_RETURN(tuned.algorithm, find_algorithm(collective, without_tuning(text)));
+  TUTTI_ASSIGN_OR_RETURN(tuned.tuning, tuning_from(tuning_behind(text)));
+  return tuned;
+}
+
+Schedule schedule_of(const TunedAlgorithm& tuned, const Problem& problem) {
+  Schedule schedule = schedule_of(*tuned.algorithm, problem);
+  schedule.tuning = tuned.tuning;
+  return schedule;
+}
+
 const Algorithm& choose_across_hosts(const Problem& problem, std::int64_t bytes) {
-  const Algorithm* found = nullptr;
-  if (problem.ranks_per_host > 1) found = look_up(kTwoLevels, problem, Buffers::private_, Crowding::core_each, bytes);
-  if (found == nullptr) found = look_up(kAcrossHosts, problem, Buffers::private_, Crowding::core_each, bytes);
-  return found != nullptr ? *found : choose_algorithm(problem, Buffers::private_, problem.ranks, bytes);
+  return *choose({.problem = problem, .cores = problem.ranks, .bytes = bytes, .on = RanksPlace::several_hosts})
+              .algorithm;
 }
 
 const Algorithm& choose_algorithm(const Problem& problem, Buffers buffers, int cores, std::int64_t bytes) {
-  if (has_counts(problem.collective)) bytes = 0;
-  const Algorithm* const found = look_up(kTable, problem, buffers, crowding_of(problem, cores), bytes);
-  TUTTI_ASSERT(found != nullptr, "no row for {} on {} ranks", to_string(problem.collective), problem.ranks);
-  return *found;
+  return *choose({.problem = problem, .buffers = buffers, .cores = cores, .bytes = bytes}).algorithm;
 }
 
 const Algorithm& choose_on_devices(const Problem& problem, Buffers buffers, std::int64_t bytes) {
-  const Algorithm* const found = look_up(kOnDevices, problem, buffers, Crowding::core_each, bytes);
-  return found != nullptr ? *found : choose_algorithm(problem, buffers, problem.ranks, bytes);
+  return *choose({.problem = problem,
+                  .buffers = buffers,
+                  .cores = problem.ranks,
+                  .bytes = bytes,
+                  .on = RanksPlace::device})
+              .algorithm;
 }
 
 bool is_choice_measured(const Problem& problem, Buffers buffers, int cores, std::int64_t bytes, RanksPlace on) {
-  if (algorithms_of(problem.collective).size() == 1) return true;
-  if (on != RanksPlace::one_host) return false;  // nothing was measured there
-  if (has_counts(problem.collective)) bytes = 0;
-  const Row* const row = row_for(kTable, problem, buffers, crowding_of(problem, cores), bytes);
-  return row != nullptr && row->is_measured;
+  return choose({.problem = problem, .buffers = buffers, .cores = cores, .bytes = bytes, .on = on}).is_measured;
 }
 
 }  // namespace tutti

@@ -19,6 +19,8 @@
 
 #include <fmt/ranges.h>
 
+#include "impl/bootstrap/table_file.h"
+#include "impl/communicator/selection_table.h"
 #include "impl/embed/arena.h"
 #include "impl/embed/hosts.h"
 #include "impl/embed/parts.h"
@@ -27,6 +29,7 @@
 #include "impl/transports/hosts_domain.h"
 #include "impl/transports/shared_memory.h"
 #include "impl/transports/shm/domain.h"
+#include "impl/types/names.h"
 
 namespace tutti::embed {
 namespace {
@@ -136,8 +139,8 @@ std::string text_of(const ProcessId& process) { return fmt::format("{}:{}", proc
 }  // namespace
 
 std::string to_text(const Seating& seating) {
-  return fmt::format("build {}\nhost {}\nprocess {}\ncores {}\narena {}\n", seating.build, seating.host,
-                     text_of(seating.process), ranges_of(seating.cores), seating.arena);
+  return fmt::format("build {}\nhost {}\nprocess {}\ncores {}\narena {}\ntable {}\n", seating.build, seating.host,
+                     text_of(seating.process), ranges_of(seating.cores), seating.arena, seating.table);
 }
 
 Result<Seating> seating_from(const std::string& text) {
@@ -147,8 +150,10 @@ Result<Seating> seating_from(const std::string& text) {
   TUTTI_ASSIGN_OR_RETURN(const auto process, line_of(text, "process"));
   TUTTI_ASSIGN_OR_RETURN(const auto cores, line_of(text, "cores"));
   TUTTI_ASSIGN_OR_RETURN(const auto arena, line_of(text, "arena"));
+  TUTTI_ASSIGN_OR_RETURN(const auto table, line_of(text, "table"));
   seating.build = fmt::format("{}", fmt::join(build, " "));
   seating.host = fmt::format("{}", fmt::join(host, " "));
+  seating.table = fmt::format("{}", fmt::join(table, " "));
   if (process.size() != 1 || cores.size() != 1) return error(Code::mismatch, "what another rank says is cut");
   TUTTI_ASSIGN_OR_RETURN(seating.process, process_from(process.front()));
   TUTTI_ASSIGN_OR_RETURN(seating.cores, cores_from(cores.front()));
@@ -222,6 +227,11 @@ Result<Plan> plan_of(const std::vector<Seating>& all) {
       return error(Code::mismatch, "rank {} has another build of tutti than rank 0: {}, and {}", rank, one.build,
                    all.front().build);
     }
+    if (one.table != all.front().table) {
+      return error(Code::mismatch,
+                   "rank {} has the selection table {}, and rank 0 has {}: give all ranks the same (TUTTI_TABLE)", rank,
+                   shown(one.table), shown(all.front().table));
+    }
     const auto known = std::ranges::find(hosts, one.host);
     const auto host = static_cast<std::size_t>(known - hosts.begin());
     if (known == hosts.end()) {
@@ -277,10 +287,13 @@ class Joining {
 
   Status make_plan() {
     Seating seating = seating_here();
+    const Status has_table = read_table();
+    seating.table = has_table.is_ok() ? SelectionTable::of(table_.get()).id() : "that it cannot read";
     if (options_.arena != nullptr) seating.arena = options_.arena->offer();
     TUTTI_RETURN_IF_ERROR(exchange_.set(fmt::format("rank/{}", rank_), to_text(seating)));
+    if (!has_table.is_ok() && rank_ != 0) return has_table;
     if (rank_ == 0) {
-      Status status = plan_as_first();
+      Status status = has_table.is_ok() ? plan_as_first() : has_table;
       if (status.is_ok()) return exchange_.set("plan", to_text(plan_));
       // The others learn at once what they would wait for in vain.
       (void)exchange_.set("plan", fmt::format("error {} {}", static_cast<int>(status.code()), status.message()));
@@ -293,6 +306,16 @@ class Joining {
     }
     TUTTI_RETURN_IF_ERROR(said.status());
     TUTTI_ASSIGN_OR_RETURN(plan_, plan_from(said.value(), ranks_));
+    return {};
+  }
+
+  /// The table that TUTTI_TABLE names. Errors: invalid_argument.
+  Status read_table() {
+    TUTTI_ASSIGN_OR_RETURN(auto file, table_file_here(kMostInTable));
+    if (!file) return {};
+    auto table = SelectionTable::parse(shown(file->name), std::move(file->text));
+    if (!table.is_ok()) return error(table.status().code(), "TUTTI_TABLE: {}", table.status().message());
+    table_ = std::make_shared<const SelectionTable>(std::move(table).value());
     return {};
   }
 
@@ -460,7 +483,8 @@ class Joining {
                                                 {.waiting = Waiting::yield,
                                                  .cores = cores,
                                                  .timeout = options_.timeout,
-                                                 .cache_bytes = l3 > 0 ? l3 : ::sysconf(_SC_LEVEL2_CACHE_SIZE)}));
+                                                 .cache_bytes = l3 > 0 ? l3 : ::sysconf(_SC_LEVEL2_CACHE_SIZE),
+                                                 .table = table_}));
     return {};
   }
 
@@ -469,6 +493,7 @@ class Joining {
   const WorldOptions& options_;
   Clock::time_point end_;
   Plan plan_;
+  std::shared_ptr<const SelectionTable> table_;
   BetweenHosts::Reception reception_;
   Descriptor memory_;
   std::size_t bytes_ = 0;  // of the domain in it

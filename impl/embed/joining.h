@@ -21,6 +21,7 @@ struct Seating {
   ProcessId process;
   std::vector<bool> cores = {};  ///< that it may use, by number
   std::string arena = {};        ///< Arena::offer; empty: it has none
+  std::string table = {};        ///< by which `auto` chooses: SelectionTable::id
 };
 
 /// How the ranks go together, as rank 0 says.
@@ -40,8 +41,8 @@ struct Plan {
 [[nodiscard]] std::string to_text(const Plan& plan);
 [[nodiscard]] Result<Plan> plan_from(const std::string& text, int ranks);
 [[nodiscard]] Seating seating_here();
-/// Of all ranks, without address and key. Errors: mismatch (two builds), unavailable (ranks are not numbered host by
-/// host), naming the ranks.
+/// Of all ranks, without address and key. Errors: mismatch (two builds, two selection tables), unavailable (ranks are
+/// not numbered host by host), naming the ranks.
 [[nodiscard]] Result<Plan> plan_of(const std::vector<Seating>& all);
 
 }  // namespace tutti::embed

@@ -31,13 +31,14 @@ std::string blocks_text(const Settings& settings) {
          (is_on_host ? " of threads of the host" : "");
 }
 
-Result<std::unique_ptr<BlockRanks>> BlockRanks::open(harness::Runner& runner, Domain& domain,
-                                                     const Settings& settings) {
+Result<std::unique_ptr<BlockRanks>> BlockRanks::open(harness::Runner& runner, Domain& domain, const Settings& settings,
+                                                     std::shared_ptr<const SelectionTable> table) {
   auto ranks = std::make_unique<BlockRanks>();
   harness::SessionSpec& spec = ranks->spec_;
   spec.ranks = settings.ranks_here();
   spec.ranks_as = harness::RanksAs::blocks;
   spec.transport_directories = harness::directories_named_by("TUTTI_TRANSPORTS");
+  spec.conditions.selection.table = std::move(table);
   spec.conditions.topology.device = *settings.device;
   spec.conditions.topology.gpus = devices_of_blocks(settings);
   if (settings.lanes > 0) spec.conditions.topology.lanes = settings.lanes;

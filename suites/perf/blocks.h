@@ -27,9 +27,11 @@ Status check_blocks(const Settings& settings, int processes);
 
 class BlockRanks {
  public:
-  /// Errors: those of open_own_ranks and of open_gpu_memory.
+  /// `table`: by which `auto` chooses; null: that which is built in. Errors: those of open_own_ranks and of
+  /// open_gpu_memory.
   [[nodiscard]] static Result<std::unique_ptr<BlockRanks>> open(harness::Runner& runner, Domain& domain,
-                                                                const Settings& settings);
+                                                                const Settings& settings,
+                                                                std::shared_ptr<const SelectionTable> table);
   [[nodiscard]] harness::OwnBackend& backend() { return *backend_; }
   [[nodiscard]] harness::MemorySource memory();
   /// What was taken of the GPU of which most was: until open returned, and since then. Requires: RunsOn::gpu.

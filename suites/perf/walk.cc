@@ -2,6 +2,7 @@
 #include "suites/perf/walk.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 #include <numeric>
@@ -19,7 +20,10 @@
 #include "harness/measure/stream.h"
 #include "harness/measure/variant.h"
 #include "harness/verify/inputs.h"
+#include "impl/bootstrap/table_file.h"
 #include "impl/collective/alike.h"
+#include "impl/communicator/selection_table.h"
+#include "impl/types/names.h"
 #include "suites/perf/average.h"
 #include "suites/perf/blocks.h"
 #include "suites/perf/gpu.h"
@@ -40,12 +44,15 @@ Blocking blocking_of(const Settings& settings) {
   return settings.blocking == 3 ? Blocking::barrier_untimed : Blocking::none;
 }
 
+constexpr std::size_t kMostInTableId = 200;
+
 class Walk {
  public:
   Walk(const Program& program, const Settings& settings, const WalkPlace& place, const OnRow& on_row)
       : program_(program), settings_(settings), place_(place), on_row_(on_row) {}
 
   Result<WalkResult> run() {
+    if (settings_.backend != kNccl) TUTTI_RETURN_IF_ERROR(read_table());
     TUTTI_RETURN_IF_ERROR(settings_.backend == kNccl ? open_nccl() : settings_.device ? open_blocks() : open_backend());
     TUTTI_ASSIGN_OR_RETURN(const std::vector<double> ages_s,
                            place_.runner.exchange(harness::process_age_s().value_or(0)));
@@ -87,6 +94,26 @@ class Walk {
     return all;
   }
 
+  /// The table that TUTTI_TABLE names: the same in all processes. Errors: invalid_argument; mismatch.
+  Status read_table() {
+    TUTTI_ASSIGN_OR_RETURN(auto file, table_file_here(kMostInTable));
+    if (file) {
+      auto table = SelectionTable::parse(shown(file->name), std::move(file->text));
+      if (!table.is_ok()) return error(table.status().code(), "TUTTI_TABLE: {}", table.status().message());
+      table_ = std::make_shared<const SelectionTable>(std::move(table).value());
+    }
+    std::array<char, kMostInTableId> own{};
+    table_id().copy(own.data(), own.size() - 1);
+    TUTTI_ASSIGN_OR_RETURN(const auto all, place_.runner.exchange(own));
+    const auto other = std::ranges::find_if(all, [&](const auto& one) { return one != all.front(); });
+    if (other == all.end()) return {};
+    return error(Code::mismatch,
+                 "rank {} has the selection table {}, and rank 0 has {}: give all ranks the same "
+                 "(TUTTI_TABLE)",
+                 other - all.begin(), shown(other->data()), shown(all.front().data()));
+  }
+  [[nodiscard]] std::string table_id() const { return SelectionTable::of(table_.get()).id(); }
+
   Status open_backend() {
     CommunicatorOptions options;
     options.waiting = place_.runner.yields() ? Waiting::yield : Waiting::spin;
@@ -94,6 +121,7 @@ class Walk {
     options.cores = std::max(1, static_cast<int>(place_.cores.size()) / groups);
     options.timeout = place_.runner.timeout();
     options.cache_bytes = std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
+    options.table = table_;
     TUTTI_ASSIGN_OR_RETURN(world_, Communicator::create(place_.domain, place_.runner.index(), options));
     std::vector<std::unique_ptr<Communicator>> communicators(1);
     if (place_.split.has_groups()) {
@@ -108,7 +136,7 @@ class Walk {
   }
 
   Status open_blocks() {
-    TUTTI_ASSIGN_OR_RETURN(blocks_, BlockRanks::open(place_.runner, place_.domain, settings_));
+    TUTTI_ASSIGN_OR_RETURN(blocks_, BlockRanks::open(place_.runner, place_.domain, settings_, table_));
     return {};
   }
 
@@ -268,6 +296,7 @@ class Walk {
     if (nccl_ != nullptr) row.gpu = harness::gpu_model(place_.devices.front());
     if (settings_.registration == kWindows) row.registered = "windows";
     if (blocks_ != nullptr) add_blocks(row, one);
+    if (nccl_ == nullptr && program_.algorithm == harness::kAuto) row.table = table_id();
     if (has_records && settings_.checks > 0) TUTTI_RETURN_IF_ERROR(add_precision(variant, measured, row));
     if (row.wrong.value_or(0) > 0) report.diagnoses.push_back(fmt::format("{}: {}", row.case_id, row.reason));
     report.records.push_back(std::move(row));
@@ -344,8 +373,9 @@ class Walk {
   const OnRow& on_row_;
   std::unique_ptr<Communicator> world_;  ///< where the backend's is a group of it
   std::unique_ptr<harness::OwnBackend> backend_;
-  std::unique_ptr<BlockRanks> blocks_;  ///< in its place where ranks are thread blocks
-  std::unique_ptr<NcclRanks> nccl_;     ///< or where NCCL is measured
+  std::unique_ptr<BlockRanks> blocks_;           ///< in its place where ranks are thread blocks
+  std::unique_ptr<NcclRanks> nccl_;              ///< or where NCCL is measured
+  std::shared_ptr<const SelectionTable> table_;  ///< null: that which is built in
   WalkResult result_;
   std::int64_t max_bytes_ = settings_.max_bytes;
   std::uint64_t salt_ = 1;

@@ -42,7 +42,7 @@ TEST(Selection, SaysWhatWasMeasured) {
   EXPECT_TRUE(is_measured(Collective::all_reduce, 128, RanksPlace::one_host));
   EXPECT_FALSE(is_measured(Collective::all_reduce, 129, RanksPlace::one_host));
   EXPECT_TRUE(is_measured(Collective::broadcast, 2, RanksPlace::one_host));
-  EXPECT_FALSE(is_measured(Collective::reduce, 2, RanksPlace::one_host));
+  EXPECT_FALSE(is_measured(Collective::reduce, 129, RanksPlace::one_host));
   EXPECT_FALSE(is_measured(Collective::all_reduce, 2, RanksPlace::device));
   EXPECT_FALSE(is_measured(Collective::all_reduce, 2, RanksPlace::several_hosts));
   EXPECT_EQ(is_measured(Collective::barrier, 2, RanksPlace::device), algorithms_of(Collective::barrier).size() == 1);

@@ -61,6 +61,19 @@ TEST(Joining, AnotherBuildIsRefusedByName) {
   EXPECT_THAT(plan_of({rank_on("a"), other}).status().message(), HasSubstr("rank 1 has another build"));
 }
 
+TEST(Joining, AnotherSelectionTableIsRefusedByBothNames) {
+  const auto with = [](const std::string& table) {
+    Seating seating = rank_on("a");
+    seating.table = table;
+    return seating_from(to_text(seating)).value();
+  };
+  EXPECT_TRUE(plan_of({with("my table.csv:0123"), with("my table.csv:0123")}).is_ok());
+  const auto plan = plan_of({with("my table.csv:0123"), with("my table.csv:4567")});
+  EXPECT_EQ(plan.status().code(), Code::mismatch);
+  EXPECT_THAT(plan.status().message(),
+              HasSubstr("rank 1 has the selection table my table.csv:4567, and rank 0 has my table.csv:0123"));
+}
+
 TEST(Joining, AFailureOfRank0IsThatOfTheOthers) {
   const auto plan = plan_from("error 6 rank 3 of 4 did not come within 1 s", 4);
   EXPECT_EQ(plan.status().code(), static_cast<Code>(6));
