@@ -17,6 +17,7 @@
 #include "harness/cases/kinds.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/settings.h"
+#include "impl/schedule/tuning.h"
 
 namespace tutti::harness::cases {
 namespace {
@@ -98,11 +99,16 @@ class IdReader {
   Status read_system() {
     const std::string_view text = parts_[Part::system];
     const std::size_t dot = text.find('.');
-    if (dot == text.npos || !is_system(text.substr(0, dot)) || !is_name(text.substr(dot + 1))) {
+    if (dot == text.npos || !is_system(text.substr(0, dot)) || !is_name(without_tuning(text.substr(dot + 1)))) {
       return wrong(Part::system, "two names, such as 'tutti.ring' or 'openmpi.none'");
     }
+    const std::string_view algorithm = text.substr(dot + 1);
+    const auto tuning = tuning_from(tuning_behind(algorithm));
+    if (!tuning.is_ok() || to_text(tuning.value()) != tuning_behind(algorithm)) {
+      return wrong(Part::system, "an algorithm, and what its tuning is written as, such as 'tutti.ring+64K+streamed'");
+    }
     case_.backend = text.substr(0, dot);
-    case_.algorithm = text.substr(dot + 1);
+    case_.algorithm = algorithm;
     if (!is_name(parts_[Part::transport]))
       return wrong(Part::transport, fmt::format("a name, such as '{}'", usual_transport(RanksAs::processes)));
     case_.transport = parts_[Part::transport];

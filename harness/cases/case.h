@@ -7,6 +7,8 @@
 //   <collective>/<backend>.<algorithm>/<transport>/<dtype>/<op>/P<ranks>.<ranks as>/root<root>/<bytes>B/<placement>/
 //   <buffers>/<cadence>
 //
+// An algorithm may have a tuning behind it (impl/schedule/tuning.h): tutti.two_shot+64K.
+//
 // The bytes of a v form with blocks of different lengths name their pattern: 1048576B.ramp. Those of a collective with
 // a window are one message's, and name the window: 1048576B.window64. Where one pair of ranks plays, it stands in the
 // place of the root: pair0-3. The ranks of a case of a contention name its group, how the ranks are dealt, and whether

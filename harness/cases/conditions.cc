@@ -14,6 +14,7 @@
 #include "harness/cases/sweep.h"
 #include "harness/machine/caches.h"
 #include "harness/machine/flush.h"
+#include "harness/text/read_file.h"
 #include "impl/types/names.h"
 #include "impl/types/number.h"
 
@@ -60,6 +61,27 @@ std::string unusual_values_in(std::string_view field) {
     if (field.ends_with("; " + name)) return name;
   }
   return {};
+}
+
+/// Of a file that a user names, or what `table_text_of` says of one that the launcher has read: ranks read no file.
+Status read_table(Conditions& values, std::string_view text) {
+  const std::size_t end = text.find('\n');
+  std::string name(text.substr(0, end)), content;
+  if (end != text.npos) {
+    content = text.substr(end + 1);
+  } else {
+    TUTTI_ASSIGN_OR_RETURN(content, read_file(name, kMostInTable));
+  }
+  const std::size_t slash = name.rfind('/');
+  const std::string_view last = std::string_view(name).substr(slash == name.npos ? 0 : slash + 1);
+  auto table = SelectionTable::parse(shown(last), std::move(content));
+  if (!table.is_ok()) return error(table.status().code(), "'{}': {}", shown(name), table.status().message());
+  values.selection.table = std::make_shared<const SelectionTable>(std::move(table).value());
+  return {};
+}
+std::string table_text_of(const Conditions& values) {
+  const auto& table = values.selection.table;
+  return table == nullptr ? std::string() : table->name() + "\n" + table->text();
 }
 
 Status check_skew(const Conditions& values, const Beside& beside) {
@@ -332,6 +354,15 @@ const std::array kConditions{
                     return Status();
                   },
               .text = [](const Conditions& values) { return unusual_text(std::string(kAsked), !values.tells_ranks); }},
+    Condition{.option = "--table",
+              .value = "FILE",
+              .help =
+                  "the selection table by which `auto` chooses, as `tutti tune` writes it (default: TUTTI_TABLE, or "
+                  "what is built in); records name it and its hash",
+              .example = "x.csv\ncollective,place,crowded,buffers,ranks_from,ranks_to,bytes_from,bytes_to,algorithm,"
+                         "segment,stores,source\n",
+              .read = read_table,
+              .text = table_text_of},
     Condition{.option = "--no-limit",
               .help = "does not measure the machine's own limit beside each cell",
               .example = kAsked,
@@ -345,8 +376,8 @@ const std::array kConditions{
 
 /// Stops compiling where a field was added: each has a row.
 [[maybe_unused]] void count_fields(const Conditions& values) {
-  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, topology] = values;
-  static_assert(std::tuple_size_v<decltype(kConditions)> == 12);
+  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, topology] = values;
+  static_assert(std::tuple_size_v<decltype(kConditions)> == 13);
 }
 
 /// Ranks that have a device are thread blocks, whatever calls for them.
@@ -395,6 +426,20 @@ Result<CacheState> parse_cache_state(std::string_view text) {
 }
 Result<Synchronisation> parse_synchronisation(std::string_view text) {
   return parse_kind("synchronisation", text, kSynchronisations);
+}
+
+bool ReadTable::operator==(const ReadTable& other) const {
+  if (table == nullptr || other.table == nullptr) return table == other.table;
+  return table->name() == other.table->name() && table->text() == other.table->text();
+}
+
+const SelectionTable& table_of(const Conditions& conditions) {
+  return SelectionTable::of(conditions.selection.table.get());
+}
+
+std::map<std::string, std::string> table_facts(const Conditions& conditions) {
+  const SelectionTable& table = table_of(conditions);
+  return {{"name", table.name()}, {"hash", table.hash()}};
 }
 
 std::span<const Condition> conditions() {

@@ -10,6 +10,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +19,7 @@
 
 #include "harness/cases/case.h"
 #include "harness/cases/topology_options.h"
+#include "impl/communicator/selection_table.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::cases {
@@ -73,6 +76,13 @@ struct SlowLink {
   bool operator==(const SlowLink&) const = default;
 };
 
+/// A selection table that was read. Two are equal if they have one name and the same bytes.
+struct ReadTable {
+  std::shared_ptr<const SelectionTable> table = nullptr;  ///< null: none was
+
+  bool operator==(const ReadTable& other) const;
+};
+
 struct Conditions {
   Checking checking = Checking::sample;
   Values values = Values::exact;
@@ -86,6 +96,7 @@ struct Conditions {
   bool has_limit = true;          ///< the machine's limit is measured in every cell that has one
   std::int64_t iterations = 0;    ///< above 0: this many samples of each row; 0: until the interval is narrow
   bool tells_ranks = false;       ///< rows say what the fastest rank, the mean one and the slowest took
+  ReadTable selection = {};       ///< by which `auto` chooses; what is built in if none was read
   TopologyOptions topology = {};  ///< where the ranks are
 
   [[nodiscard]] bool is_slowed() const { return slow_rank.rank >= 0 || slow_link.first >= 0; }
@@ -93,6 +104,13 @@ struct Conditions {
   [[nodiscard]] bool measures_limit() const { return has_limit && skew.count() == 0; }
   bool operator==(const Conditions&) const = default;
 };
+
+/// The variable that names the table where no option does.
+inline constexpr const char* kTableVariable = "TUTTI_TABLE";
+/// That by which `auto` chooses.
+[[nodiscard]] const SelectionTable& table_of(const Conditions& conditions);
+/// Its name and hash.
+[[nodiscard]] std::map<std::string, std::string> table_facts(const Conditions& conditions);
 
 /// What else of a sweep a condition may be at odds with.
 struct Beside {

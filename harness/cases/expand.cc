@@ -10,6 +10,7 @@
 #include "harness/cases/lists.h"
 #include "impl/algorithms/added.h"
 #include "impl/algorithms/algorithm.h"
+#include "impl/communicator/selection.h"
 
 namespace tutti::harness::cases {
 namespace {
@@ -17,8 +18,7 @@ namespace {
 bool is_wildcard(std::string_view algorithm) { return algorithm == kAuto || algorithm == kAll; }
 
 bool has_algorithm(Collective collective, std::string_view name) {
-  return is_wildcard(name) || std::ranges::any_of(algorithms_of(collective),
-                                                  [&](const Algorithm* algorithm) { return algorithm->name == name; });
+  return is_wildcard(name) || find_tuned(collective, name).is_ok();
 }
 
 Status check_roots(const Sweep& sweep) {
@@ -58,7 +58,7 @@ Status check_algorithms(const Sweep& sweep) {
   for (const std::string& name : sweep.algorithms) {
     const auto has_it = [&](Collective collective) { return has_algorithm(collective, name); };
     if (std::ranges::any_of(sweep.collectives, has_it)) continue;
-    return find_algorithm(sweep.collectives.front(), name).status();
+    return find_tuned(sweep.collectives.front(), name).status();
   }
   return {};
 }
@@ -393,8 +393,9 @@ std::vector<Case> cases_of(const Cell& cell, const Sweep& sweep) {
     for (const std::string& name : sweep.algorithms) {
       if (name == kAuto) add(backend, name);
       for (const Algorithm* algorithm : algorithms_of(cell.collective)) {
-        const bool is_named = name == kAll || name == algorithm->name;
-        if (is_named && has_steps(*algorithm, cell.problem(), cell.is_in_place)) add(backend, algorithm->name);
+        const bool is_named = name == kAll || without_tuning(name) == algorithm->name;
+        if (!is_named || !has_steps(*algorithm, cell.problem(), cell.is_in_place)) continue;
+        add(backend, fmt::format("{}{}", algorithm->name, tuning_behind(name)));
       }
     }
   }

@@ -12,6 +12,7 @@
 #include "harness/cases/lists.h"
 #include "harness/cases/settings.h"
 #include "impl/algorithms/algorithm.h"
+#include "impl/schedule/tuning.h"
 
 namespace tutti::harness::cases {
 namespace {
@@ -86,10 +87,18 @@ Result<std::vector<Counts>> parse_counts_list(std::string_view text) {
 Result<std::vector<std::string>> parse_algorithms(std::string_view text) {
   std::vector<std::string> names{std::string(kAuto), std::string(kAll)};
   for (const Algorithm* algorithm : all_algorithms()) append_new(names, std::string(algorithm->name));
+  // `auto` and `all` have no tuning behind them.
+  const auto named = [&](std::string_view name) -> Result<std::string> {
+    const std::string_view plain = without_tuning(name);
+    TUTTI_ASSIGN_OR_RETURN(const std::string known, one_of(plain, names, unknown_name("algorithm", plain, names)));
+    TUTTI_ASSIGN_OR_RETURN(const Tuning tuning, tuning_from(tuning_behind(name)));
+    if (tuning != Tuning() && (known == kAuto || known == kAll)) {
+      return error(Code::invalid_argument, "'{}' is chosen with its tuning: did you mean '{}'?", shown(name), known);
+    }
+    return known + to_text(tuning);
+  };
   TUTTI_ASSIGN_OR_RETURN(Choice<std::string> choice,
-                         parse_names<std::string>("algorithms", text, {std::string(kAll)}, [&](std::string_view name) {
-                           return one_of(name, names, unknown_name("algorithm", name, names));
-                         }));
+                         parse_names<std::string>("algorithms", text, {std::string(kAll)}, named));
   if (choice.is_all) choice.values = {std::string(kAll)};  // `all` leaves no others to name
   return std::move(choice.values);
 }

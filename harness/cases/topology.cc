@@ -71,7 +71,10 @@ Hosts hosts_of(const TopologySpec& spec, const Transport& transport, int ranks) 
 }  // namespace
 
 TopologySpec topology_spec_of(const Cell& cell, const Conditions& conditions) {
-  return {.ranks_as = cell.ranks_as, .transport = cell.transport, .options = conditions.topology};
+  return {.ranks_as = cell.ranks_as,
+          .transport = cell.transport,
+          .options = conditions.topology,
+          .table = conditions.selection.table};
 }
 
 int least_ranks_of(const TopologySpec& spec) { return std::max({1, spec.options.pretended_hosts, spec.options.gpus}); }
@@ -134,16 +137,16 @@ Problem problem_on_hosts(const Case& one, const Topology& topology) {
 bool is_flat_on_hosts(const Case& one, const Topology& topology) {
   const Hosts& hosts = topology.hosts;
   if (hosts.count() == 1 || hosts.count() == hosts.ranks() || hosts.ranks_per_host() > 1) return false;
-  const auto algorithm = find_algorithm(one.collective, one.algorithm);
-  return algorithm.is_ok() && algorithm.value()->is_by_hosts;
+  const auto algorithm = find_tuned(one.collective, one.algorithm);
+  return algorithm.is_ok() && algorithm.value().algorithm->is_by_hosts;
 }
 
 Status stays_on_hosts(const Case& one, const Topology& topology) {
   if (!topology.spans_hosts()) return {};
-  TUTTI_ASSIGN_OR_RETURN(const Algorithm* const algorithm, find_algorithm(one.collective, one.algorithm));
+  TUTTI_ASSIGN_OR_RETURN(const TunedAlgorithm algorithm, find_tuned(one.collective, one.algorithm));
   Problem problem = problem_on_hosts(one, topology);
   problem.collective = base_of(problem.collective);
-  const Schedule schedule = schedule_of(*algorithm, problem);
+  const Schedule schedule = schedule_of(algorithm, problem);
   const DomainShape shape = shape_across_hosts(one.ranks, topology.hosts.count(), 0);
   const auto bound = bind(schedule, {.count = has_counts(one.collective) ? 1 : one.count,
                                      .dtype = one.dtype,
@@ -160,16 +163,23 @@ Status stays_on_hosts(const Case& one, const Topology& topology) {
                    : "");
 }
 
+Chosen choice_for(const Case& one, const Topology& topology, int cores) {
+  return choose({.problem = problem_on_hosts(one, topology),
+                 .buffers = one.buffers,
+                 .cores = topology.place() == RanksPlace::one_host ? cores : one.ranks,
+                 .bytes = one.bytes,
+                 .on = topology.place(),
+                 .table = topology.asked.table.get()});
+}
+
 std::string chosen_algorithm(const Case& one, const Topology& topology, int cores) {
-  if (topology.spans_hosts()) {
-    return std::string(choose_across_hosts(problem_on_hosts(one, topology), one.bytes).name);
-  }
-  if (topology.on_devices()) return std::string(choose_on_devices(one.problem(), one.buffers, one.bytes).name);
-  return std::string(choose_algorithm(one.problem(), one.buffers, cores, one.bytes).name);
+  const Chosen chosen = choice_for(one, topology, cores);
+  return to_text({.algorithm = chosen.algorithm, .tuning = chosen.tuning});
 }
 
 bool is_chosen_by_formula(const Case& one, const Topology& topology, int cores) {
-  return !is_choice_measured(one.problem(), one.buffers, cores, one.bytes, topology.place());
+  const Chosen chosen = choice_for(one, topology, cores);
+  return !chosen.is_measured && chosen.simulated_on.empty();
 }
 
 }  // namespace tutti::harness::cases

@@ -15,6 +15,7 @@
 #include "harness/cases/conditions.h"
 #include "harness/cases/ranks_as.h"
 #include "impl/communicator/communicator.h"
+#include "impl/communicator/selection_table.h"
 #include "impl/transports/domain.h"
 #include "impl/transports/hosts.h"
 #include "impl/transports/transport.h"
@@ -27,6 +28,7 @@ struct TopologySpec {
   RanksAs ranks_as = RanksAs::processes;
   std::string transport = {};  ///< empty: the usual one of these ranks
   TopologyOptions options = {};
+  std::shared_ptr<const SelectionTable> table = nullptr;  ///< by which `auto` chooses; null: the one that is built in
 };
 /// What is asked of the ranks of a cell.
 [[nodiscard]] TopologySpec topology_spec_of(const Cell& cell, const Conditions& conditions);
@@ -84,7 +86,9 @@ class Topologies {
 [[nodiscard]] bool is_flat_on_hosts(const Case& one, const Topology& topology);
 /// Whether no rank of the case would touch memory of another host. Errors: unavailable, naming the algorithm.
 [[nodiscard]] Status stays_on_hosts(const Case& one, const Topology& topology);
-/// The algorithm that `auto` chooses for the case; `cores` as for choose_algorithm.
+/// What `auto` chooses for the case; `cores` as for choose_algorithm.
+[[nodiscard]] Chosen choice_for(const Case& one, const Topology& topology, int cores);
+/// Its text: "two_shot+64K".
 [[nodiscard]] std::string chosen_algorithm(const Case& one, const Topology& topology, int cores);
 /// Whether that is from the cost formula, since nothing was measured on such ranks.
 [[nodiscard]] bool is_chosen_by_formula(const Case& one, const Topology& topology, int cores);

@@ -52,7 +52,7 @@ Result<Counters> counters_of(const Case& one, const Topology& topology) {
   Case run = one;
   std::string& name = run.algorithm;
   if (name == kAuto) name = chosen_algorithm(one, topology, cores_together(one.ranks_as));
-  TUTTI_ASSIGN_OR_RETURN(const Algorithm* algorithm, find_algorithm(one.collective, name));
+  TUTTI_ASSIGN_OR_RETURN(const Algorithm* algorithm, find_algorithm(one.collective, without_tuning(name)));
   TUTTI_ASSIGN_OR_RETURN(const Cost cost, counted_cost(schedule_of(*algorithm, problem)));
   const auto block_bytes = has_data(one.collective) ? one.count * static_cast<std::int64_t>(size_of(one.dtype)) : 0;
   return Counters{.algorithm = name,

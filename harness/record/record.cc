@@ -88,7 +88,8 @@ std::vector<Column> all_columns() {
           "in which nothing is done; limit too low: faster than the limit by more than 5 %, a failure of the limit; "
           "late starts: more than a quarter of the samples are invalid; fewer iterations: --iterations asked for more "
           "samples; from the cost formula: `auto` chose the algorithm by it, since nothing was measured on such ranks; "
-          "flat on unequal hosts: the algorithm is for hosts of equally many ranks, and took each rank for a host of "
+          "simulated on NAME: the table has it from `tutti simulate`, on a machine of that name; flat on unequal "
+          "hosts: the algorithm is for hosts of equally many ranks, and took each rank for a host of "
           "its own; separated by semicolons; or empty",
           &Row::marks},
       Column{"limit_time", "us",
@@ -245,6 +246,10 @@ std::vector<Column> all_columns() {
           &Row::slowdown},
       Column{"slowdown_low", "", "lower end of the 95 % interval of slowdown", &Row::slowdown_low},
       Column{"slowdown_high", "", "upper end of the 95 % interval of slowdown", &Row::slowdown_high},
+      Column{"table", "",
+             "the selection table by which `auto` chose the algorithm: its name, a colon, and its hash; empty: the "
+             "algorithm was named, or the system chose by itself",
+             &Row::table},
   };
   for (const Condition& condition : conditions()) {
     const bool is_there = std::ranges::find(all, condition.column.name, &Column::name) != all.end();

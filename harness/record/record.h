@@ -115,6 +115,7 @@ struct Row {
   std::optional<double> slowdown = {};
   std::optional<double> slowdown_low = {};
   std::optional<double> slowdown_high = {};
+  std::string table = {};
 
   bool operator==(const Row&) const = default;
 };
@@ -126,6 +127,7 @@ inline constexpr std::string_view kLimitTooLow = "limit too low";
 inline constexpr std::string_view kLateStarts = "late starts";
 inline constexpr std::string_view kFewerIterations = "fewer iterations";
 inline constexpr std::string_view kFromFormula = "from the cost formula";
+inline constexpr std::string_view kSimulatedOn = "simulated on ";  ///< and the name of the machine
 inline constexpr std::string_view kFlatOnHosts = "flat on unequal hosts";
 [[nodiscard]] bool has_mark(const Row& row, std::string_view mark);
 /// Adds it where it is not there.

@@ -370,7 +370,8 @@ void add_schedules(Document& bundle) {
     if (row.value("backend", "") != "tutti") continue;
     const auto collective = parse_collective(row.value("collective", ""));
     if (!collective.is_ok()) continue;
-    const auto algorithm = find_algorithm(base_of(collective.value()), row.value("algorithm", ""));
+    const std::string name = row.value("algorithm", "");
+    const auto algorithm = find_algorithm(base_of(collective.value()), without_tuning(name));
     if (algorithm.is_ok()) used.insert(algorithm.value());
   }
   bundle["schedules"] = Document::array();

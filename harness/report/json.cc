@@ -109,12 +109,13 @@ std::string JsonFile::text() const {
   return fmt::format(
       "{{\n  \"schema_version\": {},\n  \"machine\": {},\n{}  \"versions\": {},\n  \"command\": {},\n  \"seed\": {},\n"
       "  \"started\": {},\n  \"measurement\": {},\n  \"bound\": {},\n  \"ranks\": {},\n  \"environment\": {},\n  "
+      "\"table\": {},\n  "
       "\"left_out\": {},\n  "
       "\"diagnoses\": [{}],\n  "
       "\"finished\": {},\n  \"rows\": [{}\n  ]\n}}\n",
       kSchemaVersion, dump(machine), of_hosts, dump(info_.versions), dump(info_.command), info_.seed,
-      dump(info_.started), dump(info_.measurement), dump(bound), dump(ranks), dump(info_.environment), dump(left_out),
-      diagnoses_, is_finished_, rows_);
+      dump(info_.started), dump(info_.measurement), dump(bound), dump(ranks), dump(info_.environment),
+      dump(info_.table), dump(left_out), diagnoses_, is_finished_, rows_);
 }
 
 }  // namespace tutti::harness::report

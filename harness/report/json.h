@@ -36,6 +36,7 @@ struct RunInfo {
   std::map<std::string, std::string> bound = {};  ///< by `P2`: for each rank the cores that it may run on, as JSON text
   std::map<std::string, std::string> ranks = {};  ///< by `P2`: what each rank came to (ranks.h), as JSON text
   std::map<std::string, std::string> environment = {};  ///< what environment.h finds
+  std::map<std::string, std::string> table = {};        ///< name and hash of that by which `auto` chooses
 };
 
 class JsonFile {

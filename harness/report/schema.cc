@@ -130,6 +130,8 @@ std::string schema_json() {
       {"items", diagnosis}};
   document["properties"]["environment"] = map_of(
       "settings of communication libraries in the environment of the run; what may be a secret is redacted", "string");
+  document["properties"]["table"] =
+      map_of("name and hash of the selection table by which `auto` chooses algorithms", "string");
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
               {"title", "tutti results"},
               {"description", "An empty field is null: not measured. Generated from the columns in record.cc."}};

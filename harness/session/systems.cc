@@ -121,6 +121,7 @@ CommunicatorOptions communicator_options(const SessionSpec& spec, const Runner& 
   options.cores = cores;
   options.timeout = runner.timeout();
   options.cache_bytes = last_level_cache_bytes();
+  options.table = spec.conditions.selection.table;
   options.prove_plans |= spec.as<CheckTask>() != nullptr || spec.as<FaultsTask>() != nullptr;
   return options;
 }

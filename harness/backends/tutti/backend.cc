@@ -112,7 +112,7 @@ Status OwnBackend::supports(const Case& one) const {
         "shared buffers lie in the memory of the host, which ranks on a GPU cannot address: --buffers private");
   }
   if (one.algorithm == "auto" || substitute_) return {};
-  const auto algorithm = find_algorithm(one.collective, one.algorithm);
+  const auto algorithm = find_tuned(one.collective, one.algorithm);
   return algorithm.is_ok() ? Status() : error(Code::unavailable, "{}", algorithm.status().message());
 }
 
@@ -141,8 +141,8 @@ Result<const Schedule*> OwnBackend::schedule_for(const Case& one) {
   if (domain_.hosts() != nullptr) problem.ranks_per_host = domain_.hosts()->ranks_per_host();
   std::optional<Schedule> made = substitute_ ? substitute_(one, problem) : std::nullopt;
   if (!made) {
-    TUTTI_ASSIGN_OR_RETURN(const Algorithm* algorithm, find_algorithm(one.collective, algorithm_of(one)));
-    made = schedule_of(*algorithm, problem);
+    TUTTI_ASSIGN_OR_RETURN(const TunedAlgorithm algorithm, find_tuned(one.collective, algorithm_of(one)));
+    made = schedule_of(algorithm, problem);
   }
   schedule = std::make_unique<Schedule>(std::move(*made));
   return static_cast<const Schedule*>(schedule.get());

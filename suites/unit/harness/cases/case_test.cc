@@ -68,6 +68,7 @@ TEST(CaseId, ReadsBackWhatItWrote) {
        {"broadcast/tutti.knomial/shm/float/none/P4.processes/root1/1048576B/out/private/isolated",
         "all_reduce/tutti.ring/local/bfloat16/avg/P3.tasks/none/12B/in/shared/isolated",
         "all_reduce/tutti:2.ring/local/bfloat16/avg/P3.tasks/none/12B/in/shared/isolated",
+        "all_reduce/tutti.two_shot+64K+streamed/shm/float/sum/P2.processes/none/8B/out/private/isolated",
         "barrier/openmpi.none/shm/none/none/P4096.threads/none/0B/none/none/isolated",
         "all_to_all/tutti.one_shot/shm/int32/none/P5.processes/none/20B/out/private/isolated",
         "broadcast/tutti.direct/shm/float/none/P1.processes/root0/0B/in/private/isolated",
@@ -111,6 +112,12 @@ TEST(CaseId, NamesTheWrongPart) {
               HasSubstr("unknown collective 'broadcst': did you mean 'broadcast'?"));
   EXPECT_THAT(message_for("broadcast/knomial/shm/float/none/P4.processes/root1/8B/out/private/isolated"),
               HasSubstr("backend.algorithm 'knomial' must be two names"));
+  for (const char* tuning : {"+64X", "+streamed+64K", "+65536", "+"}) {  // 65536 is written 64K
+    EXPECT_THAT(message_for(std::string("broadcast/tutti.knomial") + tuning +
+                            "/shm/float/none/P4.processes/root1/8B/out/private/isolated"),
+                HasSubstr("must be an algorithm, and what its tuning is written as"))
+        << tuning;
+  }
   EXPECT_THAT(message_for("broadcast/tutti.knomial//float/none/P4.processes/root1/8B/out/private/isolated"),
               HasSubstr("transport '' must be a name"));
   EXPECT_THAT(message_for("broadcast/tutti.knomial/shm/flaot/none/P4.processes/root1/8B/out/private/isolated"),

@@ -209,6 +209,13 @@ TEST(ParseAlgorithms, TakesAutoAllAndNamesOfAnyCollective) {
   EXPECT_THAT(parse_algorithms("ring,all").value(), ElementsAre("all"));
 }
 
+TEST(ParseAlgorithms, TakesATuningBehindAName) {
+  EXPECT_THAT(parse_algorithms("ring,Two-Shot+streamed+65536").value(), ElementsAre("ring", "two_shot+64K+streamed"));
+  EXPECT_THAT(mistake(parse_algorithms("ring+streamd"), "streamd"), HasSubstr("did you mean 'streamed'?"));
+  EXPECT_THAT(mistake(parse_algorithms("rnig+64K"), "rnig"), HasSubstr("did you mean 'ring'?"));
+  EXPECT_THAT(mistake(parse_algorithms("all+64K"), "all+64K"), HasSubstr("did you mean 'all'?"));
+}
+
 TEST(ParseBackends, AllIsAllThatAreKnown) {
   EXPECT_THAT(parse_backends("all", {"tutti", "openmpi"}).value(), ElementsAre("tutti", "openmpi"));
   EXPECT_THAT(parse_backends("openmpi", {"tutti", "openmpi"}).value(), ElementsAre("openmpi"));

@@ -71,6 +71,30 @@ TEST(Topology, SaysWhatTheChoiceOfAnAlgorithmAsks) {
   EXPECT_EQ(made({.ranks_as = RanksAs::blocks}, 2).place(), RanksPlace::device);
 }
 
+TEST(Topology, HasTheTableByWhichAutoChooses) {
+  Conditions conditions;
+  const std::string text =
+      "collective,place,crowded,buffers,ranks_from,ranks_to,bytes_from,bytes_to,algorithm,segment,stores,source\n"
+      "all_reduce,host,any,any,1,any,0,any,ring,64K,plain,formula\n"
+      "all_reduce,hosts,any,any,1,any,0,any,ring,0,tried,simulated tree\n";
+  ASSERT_TRUE(condition_of_option("--table")->read(conditions, "t.csv\n" + text).is_ok());
+  EXPECT_EQ(table_of(conditions).text(), text);
+  EXPECT_EQ(table_facts(conditions).at("name"), "t.csv");
+  EXPECT_EQ(table_of(Conditions()).name(), "shipped");
+  Case one;
+  one.collective = Collective::all_reduce;
+  one.op = Op::sum;
+  one.ranks = 2;
+  one.bytes = 8;
+  const Topology here = made(topology_spec_of(one, conditions), 2);
+  EXPECT_EQ(chosen_algorithm(one, here, 2), "ring+64K+plain");
+  EXPECT_TRUE(is_chosen_by_formula(one, here, 2));
+  one.transport = "tcp";
+  const Topology apart = made(topology_spec_of(one, conditions), 2);
+  EXPECT_EQ(choice_for(one, apart, 2).simulated_on, "tree");
+  EXPECT_FALSE(is_chosen_by_formula(one, apart, 2));
+}
+
 TEST(Topology, RefusesATransportThatIsNotThereOrDoesNotServeTheRanks) {
   EXPECT_THAT(refused({.transport = "tpc"}, 2), HasSubstr("did you mean 'tcp'?"));
   EXPECT_EQ(refused({.ranks_as = RanksAs::tasks, .transport = "shm"}, 2),
