@@ -8,7 +8,7 @@
 //   floor 5: measure, hosts
 //   floor 6: faults, soak, explain, draw, train, gate, accept, simulate, repeat
 //   floor 7: session, guidelines
-//   floor 8: report, doctor
+//   floor 8: report, doctor, tune
 //
 // Each folder is a namespace. A name is found without its folder where only one folder has it; a folder's own name goes
 // first. Every header of the harness includes this one, itself or through

@@ -263,6 +263,7 @@ void add_soak(CLI::App& check, Action& action) {
                                              "mixes; with --ranks-as tasks also of "
                                              "the order of the ranks' steps, which otherwise take turns"},
                                             "--operations",
+                                            "--table",
                                             "--timeout"}),
       std::span<const Collective>());
   command->callback([&check, &action, options] {

@@ -20,8 +20,10 @@
 #include "harness/text/file_place.h"
 #include "harness/text/output_file.h"
 #include "harness/text/streams.h"
+#include "impl/types/names.h"
 #include "src/gate_costs.h"
 #include "src/gate_plan.h"
+#include "src/passes.h"
 #include "src/program.h"
 #include "src/progress.h"
 #include "src/report.h"
@@ -116,6 +118,7 @@ class Launcher {
       if (!plan_.reach.interface.empty()) words.insert(words.end(), {"--interface", plan_.reach.interface});
     }
     if (!request_.bind.empty()) words.insert(words.end(), {"--bind", request_.bind});
+    if (is_mine && !request_.places.table.empty()) words.insert(words.end(), {"--table", request_.places.table});
     return words;
   }
 
@@ -193,16 +196,6 @@ class Teller {
   std::chrono::steady_clock::time_point begun_;
   std::string place_ = "before the first block";
 };
-
-int exit_code_of_gate(const harness::GateReport& report, bool has_crashed) {
-  if (report.count(Opinion::wrong) > 0) return exit_wrong;
-  if (has_crashed) return exit_crash;
-  if (report.count(Opinion::slower) > 0) return exit_slower;
-  if (report.cells.empty() || report.count(Opinion::missing) + report.count(Opinion::invalid) > 0)
-    return exit_environment;
-  if (report.requires_times && report.count(Opinion::too_short) > 0) return exit_environment;
-  return report.count(Opinion::undecided) > 0 ? exit_undecided : exit_ok;
-}
 
 /// Why a gate ended early, and where: `place`.
 std::string unfinished_text(const Status& course, const std::string& place) {
@@ -348,6 +341,15 @@ Status check_list(const GateRequest& request) {
   return {};
 }
 
+/// The launches of a gate are commands of their own, on which the variable would tell.
+void forget_table_variable() {
+  const char* const table = std::getenv(harness::kTableVariable);
+  if (table == nullptr) return;
+  harness::to_stderr(fmt::format("# {} is not taken: a gate takes the table that is built in, or --table '{}'\n",
+                                 harness::kTableVariable, shown(table)));
+  ::unsetenv(harness::kTableVariable);
+}
+
 int gate(const GateRequest& request) {
   if (const Status status = check_list(request); !status.is_ok()) return complain(status);
   harness::OutputFiles files;
@@ -430,10 +432,15 @@ void add_gate(CLI::App& program, Action& action) {
   command->add_flag(
       "--require", request->requires_times,
       "exit code 3 where a cell is too short: the floor, half a microsecond, is more than 25 % of its time");
-  auto places = std::make_shared<SweepOptions>(*command, choices_of_hosts(), std::span<const Collective>());
+  std::vector<OptionChoice> choices = choices_of_hosts();
+  choices.emplace_back("--table", "",
+                       "the selection table by which `auto` chooses in this build (default: what is built in, whatever "
+                       "TUTTI_TABLE says)");
+  auto places = std::make_shared<SweepOptions>(*command, std::move(choices), std::span<const Collective>());
   command->callback([&action, request, places] {
     action = [request, places] {
-      auto settings = places->settings({});
+      forget_table_variable();
+      auto settings = places->settings({.takes_table_variable = false});
       if (!settings.is_ok()) return complain(settings.status());
       request->places = std::move(settings).value();
       return gate(*request);

@@ -24,6 +24,7 @@
 #include "impl/types/number.h"
 #include "src/jobs.h"
 #include "src/options.h"
+#include "src/passes.h"
 #include "src/program.h"
 #include "src/progress.h"
 #include "src/references.h"
@@ -42,7 +43,6 @@ using harness::Row;
 
 constexpr int kLeastRounds = 8;  ///< fewer pairs have no interval of 99 %
 constexpr int kMostRounds = 1000;
-constexpr double kShareOfFirstPass = 0.75;  ///< of a budget; the rest is for what is to be confirmed
 
 struct GuidelinesRequest {
   std::string blocks = "16";
@@ -96,72 +96,6 @@ Result<std::vector<BackendPlan>> plans_of(Settings& settings) {
   return plans;
 }
 
-/// Runs passes through cells, and keeps their rows in the CSV.
-class Passes {
- public:
-  static Result<Passes> open(const Settings& settings, int blocks, std::int64_t end_ns) {
-    Passes passes(settings, blocks, end_ns);
-    if (!settings.csv.empty()) {
-      TUTTI_ASSIGN_OR_RETURN(passes.csv_, harness::CsvFile::open(settings.csv));
-    }
-    return passes;
-  }
-
-  /// `end_ns`: by which it should be over; 0: there is no budget. The exit code of the job is kept.
-  guidelines::Measured run(std::vector<std::vector<Case>> cells, std::int64_t end_ns) {
-    guidelines::Measured measured;
-    std::string cell;
-    std::vector<harness::BlockMedians> medians;
-    JobsRequest request = request_of(settings_);
-    request.cells = std::move(cells);
-    request.spec.task = harness::MeasureTask{.end_ns = end_ns, .blocks = blocks_};
-    const int code =
-        run_jobs(request, {.on_begin =
-                               [&](const std::vector<Case>& begun, std::size_t index, std::size_t of) {
-                                 cell = case_id(begun.front());
-                                 if (!settings_.is_quiet) progress_.begin(begun.front(), index, of);
-                               },
-                           .on_cell =
-                               [&](const std::vector<Row>& rows) {
-                                 progress_.clear();
-                                 progress_.add(rows);
-                                 for (const harness::BlockMedians& one : medians) measured.add(cell, one);
-                                 medians.clear();
-                                 for (const Row& row : rows) keep(measured, cell, row);
-                                 return Status();
-                               },
-                           .on_facts = [](int, const std::string&) {},
-                           .on_blocks = [&](const harness::BlockMedians& one) { medians.push_back(one); }});
-    progress_.clear();
-    if (code_ == exit_ok) code_ = code;
-    return measured;
-  }
-
-  /// The exit code of the first job that failed.
-  [[nodiscard]] int code() const { return code_; }
-  [[nodiscard]] bool is_interrupted() const { return code_ == exit_interrupted; }
-  [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
-  [[nodiscard]] const Status& csv_failure() const { return csv_failure_; }
-
- private:
-  Passes(const Settings& settings, int blocks, std::int64_t end_ns)
-      : settings_(settings), blocks_(blocks), progress_(end_ns) {}
-
-  void keep(guidelines::Measured& measured, const std::string& cell, const Row& row) {
-    measured.add(cell, row);
-    rows_.push_back(row);
-    if (csv_ && csv_failure_.is_ok()) csv_failure_ = csv_->write(row);
-  }
-
-  const Settings& settings_;
-  int blocks_;
-  Progress progress_;
-  std::optional<harness::CsvFile> csv_;
-  Status csv_failure_;
-  std::vector<Row> rows_;
-  int code_ = exit_ok;
-};
-
 /// What was found, on all backends.
 struct Findings {
   std::vector<harness::GateCell> cells;
@@ -176,39 +110,15 @@ struct Findings {
   }
 };
 
-/// The comparisons that a first pass found slower.
-std::vector<guidelines::Comparison> to_confirm(const guidelines::Plan& plan, const guidelines::Measured& first) {
-  std::vector<guidelines::Comparison> slower;
-  for (const guidelines::Comparison& one : plan.comparisons) {
-    const guidelines::Found found = judge_comparison(one, plan.cells, first);
-    const bool is_judged = found.state == guidelines::Found::State::judged;
-    if (is_judged && found.cell.judgement.opinion == Opinion::slower) slower.push_back(one);
-  }
-  return slower;
-}
-
-/// An instant before `end_ns` that leaves a share of what there is; 0 where there is no budget.
-std::int64_t share_of_budget(std::int64_t end_ns, double share) {
-  if (end_ns == 0) return 0;
-  const std::int64_t now_ns = harness::monotonic_ns();
-  const double left_ns = static_cast<double>(std::max<std::int64_t>(0, end_ns - now_ns));
-  return now_ns + std::max<std::int64_t>(1, static_cast<std::int64_t>(share * left_ns));
-}
-
 Findings find_all(std::span<const BackendPlan> plans, std::int64_t end_ns, Passes& passes) {
   Findings findings;
   for (std::size_t i = 0; i < plans.size() && !passes.is_interrupted(); ++i) {
     const guidelines::Plan& plan = plans[i].plan;
     if (plan.cells.empty()) continue;
     const std::int64_t own_end_ns = share_of_budget(end_ns, 1.0 / static_cast<double>(plans.size() - i));
-    const guidelines::Measured first = passes.run(plan.cells, share_of_budget(own_end_ns, kShareOfFirstPass));
-    const std::vector<guidelines::Comparison> slower = to_confirm(plan, first);
-    guidelines::Measured again;
-    if (!slower.empty() && !passes.is_interrupted()) {
-      again = passes.run(guidelines::cells_to_confirm(slower, plan.cells), own_end_ns);
-    }
+    const TwoPasses measured = passes.run_twice(plan, own_end_ns, was_slower);
     for (const guidelines::Comparison& one : plan.comparisons) {
-      findings.add(judge_comparison(one, plan.cells, first, &again));
+      findings.add(judge_comparison(one, plan.cells, measured.first, &measured.again));
     }
   }
   return findings;
@@ -327,10 +237,8 @@ int guidelines_of(const GuidelinesRequest& request, Settings& settings) {
   if (!passes.is_ok()) return complain(passes.status());
   Findings findings = find_all(plans.value(), end_ns, passes.value());
   const int of_jobs = passes.value().code();
-  const std::string unfinished = of_jobs == exit_ok            ? ""
-                                 : of_jobs == exit_interrupted ? "interrupted"
-                                                               : "a job failed, as stderr has it";
-  const harness::GateReport report = report_of(std::move(findings), plans.value(), settings, unfinished);
+  const harness::GateReport report =
+      report_of(std::move(findings), plans.value(), settings, unfinished_text_of(of_jobs));
   const Status written = write_reports(request, settings, report, passes.value(), files);
   const int code = exit_code_of_guidelines(report, of_jobs, request.fails);
   return code != exit_ok || written.is_ok() ? code : exit_code_of(written);
@@ -359,6 +267,7 @@ void add_guidelines(CLI::App& program, Action& action) {
            "systems under test: tutti and the references found, in the folders that TUTTI_BACKENDS names (colons "
            "between) and beside the program"},
           {"--algorithms"},
+          {"--table"},
           {"--cadence"},
           {"--budget", "",
            "time for all of it: 30s, 4m; cells that cannot be begun in it are left out (default: at most 30s a cell)"},

@@ -27,7 +27,8 @@ struct GroupRow {
 constexpr std::size_t kOfConditions = 1;  // their group
 constexpr std::array kGroups{
     GroupRow{"What to run",
-             " --sizes --dtypes --ops --roots --pairs --window --backends --algorithms --placement --buffers --counts"
+             " --sizes --dtypes --ops --roots --pairs --window --backends --algorithms --table --placement --buffers "
+             "--counts"
              " --counts-unit --values --case --trace --gaps --groups --beside --list --against --baseline --suite "
              "--faults --operations --calls "
              "--pretend"

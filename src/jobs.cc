@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -25,6 +26,7 @@
 #include "harness/text/counted.h"
 #include "harness/text/streams.h"
 #include "impl/communicator/communicator.h"
+#include "impl/communicator/selection_table.h"
 #include "impl/transports/hosts_domain.h"
 #include "impl/types/host_list.h"
 #include "impl/types/printable.h"
@@ -51,10 +53,11 @@ class Messages final : public SessionMessages {
   struct Place {
     std::size_t first = 0;  ///< of this job's cells among all
     std::size_t of = 0;
-    int launch = 1;                           ///< this start of the ranks, from 1
-    int launches = 1;                         ///< of the whole run
-    const std::set<std::string>& by_formula;  ///< see chosen_by_formula
-    const std::set<std::string>& flat;        ///< ids of cases: see is_flat_on_hosts
+    int launch = 1;                               ///< this start of the ranks, from 1
+    int launches = 1;                             ///< of the whole run
+    const std::map<std::string, Chosen>& chosen;  ///< by id: see chosen_by_auto
+    const std::string& table;                     ///< by which they were chosen
+    const std::set<std::string>& flat;            ///< ids of cases: see is_flat_on_hosts
   };
   Messages(const SessionSpec& spec, const harness::Topology& topology, const JobsListener& listener, Place place)
       : SessionMessages(
@@ -120,7 +123,7 @@ class Messages final : public SessionMessages {
       row.launch = place_.launch;
       row.launches = place_.launches;
       row.starter = spec_.starter;
-      if (place_.by_formula.contains(row.case_id)) add_mark(row, harness::kFromFormula);
+      tell_choice(row);
       if (place_.flat.contains(row.case_id)) add_mark(row, harness::kFlatOnHosts);
       stamp_.put_into(row);
     }
@@ -129,6 +132,17 @@ class Messages final : public SessionMessages {
   }
   void on_result(std::string_view text) {
     if (listener_.on_result) note(listener_.on_result(place_.launch, text));
+  }
+  void tell_choice(Row& row) const {
+    const auto found = place_.chosen.find(row.case_id);
+    if (found == place_.chosen.end()) return;
+    const Chosen& chosen = found->second;
+    row.table = place_.table;
+    if (!chosen.simulated_on.empty()) {
+      add_mark(row, std::string(harness::kSimulatedOn) + chosen.simulated_on);
+    } else if (!chosen.is_measured) {
+      add_mark(row, harness::kFromFormula);
+    }
   }
   void on_blocks(std::string_view text) {
     const auto medians = harness::block_medians_from_json(text);
@@ -260,18 +274,20 @@ std::set<std::string> flat_on_hosts(const SessionSpec& spec, const harness::Topo
   return ids;
 }
 
-/// The ids of those that `auto` has chosen by the cost formula, since nothing was measured on such ranks.
-std::set<std::string> chosen_by_formula(std::span<const std::vector<Case>> cells, const harness::Topology& topology) {
+/// What `auto` has chosen, by the ids of the cases.
+std::map<std::string, Chosen> chosen_by_auto(std::span<const std::vector<Case>> cells,
+                                             const harness::Topology& topology) {
   const int cores = harness::cores_together(topology.asked.ranks_as);
-  std::set<std::string> ids;
+  std::map<std::string, Chosen> chosen;
   for (const std::vector<Case>& cell : cells) {
     for (Case one : cell) {
-      if (one.algorithm != harness::kAuto || !harness::is_chosen_by_formula(one, topology, cores)) continue;
-      one.algorithm = harness::chosen_algorithm(one, topology, cores);
-      ids.insert(case_id(one));
+      if (one.algorithm != harness::kAuto) continue;
+      const Chosen choice = harness::choice_for(one, topology, cores);
+      one.algorithm = to_text({.algorithm = choice.algorithm, .tuning = choice.tuning});
+      chosen.emplace(case_id(one), choice);
     }
   }
-  return ids;
+  return chosen;
 }
 
 std::vector<Case> resolved_cell(const std::vector<Case>& cell, const harness::Topology& topology) {
@@ -422,14 +438,16 @@ Ended run_start(const Start& start, const Starts& starts, const JobsRequest& req
   if (!found.is_ok()) return {.code = complain(found.status())};
   const harness::Topology& topology = *found.value();
   const SessionSpec spec = spec_of(start, topology, request, starts.cells_after());
-  const std::set<std::string> by_formula = chosen_by_formula(start.cells, topology);
+  const std::map<std::string, Chosen> chosen = chosen_by_auto(start.cells, topology);
+  const std::string table = harness::table_of(spec.conditions).id();
   const std::set<std::string> flat = flat_on_hosts(spec, topology);
   Messages messages(spec, topology, listener,
                     {.first = start.first,
                      .of = starts.cells(),
                      .launch = start.number,
                      .launches = starts.count(),
-                     .by_formula = by_formula,
+                     .chosen = chosen,
+                     .table = table,
                      .flat = flat});
   return run_job(spec, topology, start.starter, request, messages);
 }

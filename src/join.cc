@@ -168,6 +168,7 @@ Joining join_job(Settings& settings, bool only_lists) {
   harness::leave_binding();  // before there is a thread
   harness::end_with_starter();
   ::setenv(harness::kJoined, "1", 1);
+  ::setenv(kTableOfProcess, harness::table_of(settings.conditions).id().c_str(), 1);
   const std::string name =
       world.spans_hosts() ? harness::control_name_of(world.meeting, world.first_here()) : world.meeting;
   std::shared_ptr<harness::Announcement> announcement;

@@ -11,6 +11,9 @@
 
 namespace tutti::program {
 
+/// The selection table of this process, as its command line and environment name it: only set in such a job.
+inline constexpr const char* kTableOfProcess = "TUTTI_TABLE_OF_PROCESS";
+
 /// What became of this process.
 struct Joining {
   std::optional<int> exit_code = {};  ///< it was a rank, and is done; or nothing came of it

@@ -23,7 +23,7 @@ namespace {
 /// and ends with its starter. The exit code, 0 where it may go on.
 int refuse_job(const CLI::App& program) {
   bool starts_ranks = false;
-  for (const char* command : {"run", "check", "explain", "train", "gate", "accept", "guidelines"})
+  for (const char* command : {"run", "check", "explain", "train", "gate", "accept", "guidelines", "tune"})
     starts_ranks |= program.got_subcommand(command);
   if (!starts_ranks) return exit_ok;
   const auto world = world_from_environment();
@@ -76,6 +76,7 @@ int main(int argc, char** argv) {
   add_gate(program, action);
   add_accept(program, action);
   add_guidelines(program, action);
+  add_tune(program, action);
   add_compare(program, action);
   add_report(program, action);
   add_list(program, action);

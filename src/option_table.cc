@@ -11,6 +11,7 @@
 #include "harness/text/read_file.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/bootstrap/init.h"
+#include "impl/communicator/selection.h"
 #include "impl/types/host_list.h"
 #include "impl/types/host_name.h"
 #include "impl/types/number.h"
@@ -43,7 +44,7 @@ Status set_case(Settings& settings, std::string_view text, const Surroundings& a
   const Status transport = harness::transport_for(one.transport, one.ranks_as, transport_directories()).status();
   if (!transport.is_ok()) return error(transport.code(), "case id '{}': {}", text, transport.message());
   const bool is_own = harness::backend_of(one.backend) == harness::kOwnBackend;
-  if (is_own && !harness::is_composition(one.backend)) return find_algorithm(one.collective, one.algorithm).status();
+  if (is_own && !harness::is_composition(one.backend)) return find_tuned(one.collective, one.algorithm).status();
   if (one.algorithm == harness::kNone) return {};
   return error(Code::invalid_argument, "case id '{}': {} chooses its algorithm itself: did you mean '{}.{}'?", text,
                one.backend, one.backend, harness::kNone);

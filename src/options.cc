@@ -247,6 +247,10 @@ std::string command_text(const harness::Conditions& conditions) {
   for (const harness::Condition& condition : harness::conditions()) {
     const std::string value = condition.text(conditions);
     if (value == condition.usual) continue;
+    if (value.find('\n') != value.npos) {  // of a file: its name, and what it holds
+      text += fmt::format(" {} {}", condition.option, value.substr(0, value.find('\n')));
+      continue;
+    }
     text +=
         condition.value.empty() ? fmt::format(" {}", condition.option) : fmt::format(" {} {}", condition.option, value);
   }
@@ -324,6 +328,16 @@ Status SweepOptions::settle_hosts(Settings& settings) const {
   return {};
 }
 
+/// TUTTI_TABLE, where the command has --table and it is not given.
+Status SweepOptions::settle_table(Settings& settings, const Surroundings& around) const {
+  const auto given = texts_.find("--table");
+  if (given == texts_.end() || !given->second.empty() || !around.takes_table_variable) return {};
+  const std::optional<std::string> path = environment_here()(harness::kTableVariable);
+  if (!path) return {};
+  const Status status = harness::condition_of_option("--table")->read(settings.conditions, *path);
+  return status.is_ok() ? status : error(status.code(), "{}: {}", harness::kTableVariable, status.message());
+}
+
 Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const {
   Settings settings;
   settings.requires_a_result = requires_;
@@ -334,6 +348,7 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
     const std::string collectives = fmt::format("{}", fmt::join(collectives_, ","));
     TUTTI_ASSIGN_OR_RETURN(settings.sweep.collectives, harness::parse_collectives(collectives));
   }
+  if (const auto table = texts_.find("--table"); table != texts_.end()) settings.table = table->second;
   settings.has_seed = texts_.contains("--seed") && !texts_.at("--seed").empty();
   for (const auto& [option, is_asked] : asked_) {
     if (is_asked)
@@ -348,6 +363,7 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
     const Status status = option.set(settings, text, surroundings);
     if (!status.is_ok()) return error(status.code(), "{}: {}", option.name, status.message());
   }
+  TUTTI_RETURN_IF_ERROR(settle_table(settings, surroundings));
   if (!settings.case_id.empty() && !collectives_.empty()) {
     return error(Code::invalid_argument, "--case: its id says which collective runs; leave {} out",
                  fmt::join(collectives_, " "));

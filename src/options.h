@@ -34,6 +34,7 @@ struct Settings {
   std::string prometheus;
   std::string case_id;
   std::string suite;                         ///< a file with the cells
+  std::string table;                         ///< the file that --table names
   std::map<std::string, std::string> given;  ///< what the command line says of cells, by the keys of a suite
   std::string faults;                        ///< by name, of a trial of the verifier
   std::int64_t operations = 0;               ///< of a soak
@@ -52,6 +53,7 @@ struct Settings {
 struct Surroundings {
   std::vector<std::string> known_backends;  ///< tutti and the references found
   int most_ranks = harness::kMaxRanks;
+  bool takes_table_variable = true;  ///< --table may come from TUTTI_TABLE
 };
 
 /// Where a command's text for people goes: stdout, but stderr where one of the files that were asked for is stdout, and
@@ -101,6 +103,7 @@ class SweepOptions {
 
  private:
   Status settle_hosts(Settings& settings) const;
+  Status settle_table(Settings& settings, const Surroundings& around) const;
 
   std::vector<std::string> collectives_;
   std::span<const Collective> otherwise_;

@@ -69,6 +69,7 @@ void add_train(CLI::App& program, Action& action);
 void add_gate(CLI::App& program, Action& action);
 void add_accept(CLI::App& program, Action& action);
 void add_guidelines(CLI::App& program, Action& action);
+void add_tune(CLI::App& program, Action& action);
 void add_compare(CLI::App& program, Action& action);
 void add_report(CLI::App& program, Action& action);
 void add_list(CLI::App& program, Action& action);

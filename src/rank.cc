@@ -1,14 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti rank`: what the launcher starts, once per rank or once for all ranks of a process. Hidden: people never call
 // it.
+#include <cstdlib>
+
 #include "harness/launch/rank_link.h"
 #include "harness/process/starter.h"
 #include "harness/session/session.h"
 #include "impl/bootstrap/rendezvous.h"
+#include "impl/types/names.h"
+#include "src/join.h"
 #include "src/program.h"
 
 namespace tutti::program {
 namespace {
+
+/// A process that a starter has started has its own TUTTI_TABLE, and the launcher's holds. Errors: unavailable, if they
+/// are two tables.
+Status check_table(const harness::SessionSpec& spec, int rank) {
+  const char* const own = std::getenv(kTableOfProcess);
+  const std::string told = harness::table_of(spec.conditions).id();
+  if (own == nullptr || told == own) return {};
+  return error(Code::unavailable,
+               "rank {} has the selection table {}, and rank 0 has {}: give all ranks the same, by --table or {}", rank,
+               shown(own), told, harness::kTableVariable);
+}
 
 int run_rank() {
   auto link = harness::RankLink::connect();
@@ -25,6 +40,7 @@ int run_rank() {
     auto* const task = std::get_if<harness::MeasureTask>(&spec.value().task);
     if (task != nullptr && task->end_ns != 0) task->end_ns += across->lead_ns;
   }
+  if (status.is_ok()) status = check_table(spec.value(), connection.rank());
   if (status.is_ok()) {
     status = harness::run_session(spec.value(), {.board = connection.board(),
                                                  .rank = connection.rank(),

@@ -94,7 +94,8 @@ class Reports {
                                                   .seed = settings.sweep.seed,
                                                   .started = harness::utc_now(),
                                                   .left_out = reports.left_out_,
-                                                  .environment = harness::library_settings()}));
+                                                  .environment = harness::library_settings(),
+                                                  .table = harness::table_facts(settings.conditions)}));
     }
     if (!settings.csv.empty()) {
       TUTTI_ASSIGN_OR_RETURN(reports.csv_, harness::CsvFile::open(settings.csv));

@@ -25,6 +25,7 @@
 #include "src/program.h"
 #include "src/simulate_details.h"
 #include "src/simulate_fit.h"
+#include "src/simulate_table.h"
 
 namespace tutti::program {
 namespace {
@@ -45,6 +46,7 @@ struct SimulateRequest {
   std::string csv;
   std::string json;
   std::string svg;
+  std::string table;
   std::string fit;
   std::string out;
   bool shows_path = false;
@@ -264,7 +266,8 @@ int simulate_on(const SimulateRequest& request, const CLI::App& command) {
   const Plan& plan = planned.value();
   if (const Status wrong = check_details(request, plan); !wrong.is_ok()) return complain(wrong);
   const bool is_csv_shown = request.csv == "-";
-  for (const auto& [flag, path] : {std::pair("--json", request.json), {"--svg", request.svg}}) {
+  for (const auto& [flag, path] :
+       {std::pair("--json", request.json), {"--svg", request.svg}, {"--table", request.table}}) {
     if (path == "-" || (is_csv_shown && !path.empty())) {
       return complain(error(Code::invalid_argument, "{}: needs a file of its own, and the table on stdout; {}", flag,
                             path == "-" ? "name a file" : "name a file for --csv too"));
@@ -272,7 +275,7 @@ int simulate_on(const SimulateRequest& request, const CLI::App& command) {
   }
   harness::OutputFiles files;
   if (!is_csv_shown) {
-    for (const std::string& path : {request.csv, request.json, request.svg}) {
+    for (const std::string& path : {request.csv, request.json, request.svg, request.table}) {
       if (const Status opened = files.open(path); !opened.is_ok()) return complain(opened);
     }
     print_machine(plan, request.machine.empty());
@@ -304,7 +307,11 @@ int simulate_on(const SimulateRequest& request, const CLI::App& command) {
     if (const Status written = files.replace(path, written_as(forecasts, what)); !written.is_ok())
       return complain(written);
   }
-  return exit_ok;
+  if (request.table.empty()) return exit_ok;
+  const auto table = of_flag("--table", table_of_forecasts(plan.collective, forecasts, plan.machine));
+  if (!table.is_ok()) return complain(table.status());
+  const Status written = files.replace(request.table, table.value());
+  return written.is_ok() ? exit_ok : complain(written);
 }
 
 }  // namespace
@@ -327,6 +334,8 @@ void add_simulate(CLI::App& program, Action& action) {
   add("--csv", request->csv, "FILE", "write a row for each time; - is stdout, without the table");
   add("--json", request->json, "FILE", "write the times as one JSON document");
   add("--svg", request->svg, "FILE", "draw which algorithm is the fastest by ranks and size");
+  add("--table", request->table, "FILE",
+      "write the fastest of each row as a selection table for --table of `tutti run`, where nothing was measured");
   add("--fit", request->fit, "FILE",
       "make a machine's file from the rows that `tutti run --csv` wrote, and say how well");
   add("--out", request->out, "FILE", "of --fit: where the machine goes (default: printed)");

@@ -44,6 +44,8 @@ std::string_view tool_of(const GateReport& report) {
       return "compare";
     case GateReport::Kind::guidelines:
       return "guidelines";
+    case GateReport::Kind::tune:
+      return "tune";
     case GateReport::Kind::gate:
       break;
   }
@@ -56,6 +58,7 @@ struct SideWords {
 };
 SideWords words_of(const GateReport& report) {
   if (report.kind == GateReport::Kind::guidelines) return {"instead", "native", "instead"};
+  if (report.kind == GateReport::Kind::tune) return {"other", "table", "other"};
   return {"other", "this", "was"};
 }
 

@@ -18,8 +18,9 @@ struct GateCell {
 };
 
 struct GateReport {
-  /// Launches in turn, two recorded results, or native calls against what they are compared with.
-  enum class Kind : std::uint8_t { gate, compare, guidelines };
+  /// Launches in turn, two recorded results, native calls against what they are compared with, or what a selection
+  /// table takes against what else there is.
+  enum class Kind : std::uint8_t { gate, compare, guidelines, tune };
 
   Kind kind = Kind::gate;
   std::string mine = "this build";

@@ -45,9 +45,9 @@ class Example(unittest.TestCase):
                         f"-Wl,-rpath,{cls.tree / 'lib'}"], check=True)
         return program
 
-    def start(self, ranks, program=None, only=None, before=()):
+    def start(self, ranks, program=None, only=None, before=(), own=lambda rank: {}):
         meeting = tempfile.mkdtemp(dir=self.folder)
-        return [subprocess.Popen([*before, program or self.program, meeting, str(rank), str(ranks)],
+        return [subprocess.Popen([*before, program or self.program, meeting, str(rank), str(ranks)], env={**os.environ, **own(rank)},
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                 for rank in range(ranks) if only is None or rank in only]
 
@@ -59,6 +59,21 @@ class Example(unittest.TestCase):
 
     def test_three_processes_add(self):
         self.check_sums(self.start(3))
+
+    def test_a_selection_table_is_taken_by_all_ranks_or_by_none(self):
+        header = "collective,place,crowded,buffers,ranks_from,ranks_to,bytes_from,bytes_to,algorithm,segment,stores,source\n"
+        tables = [self.folder / name for name in ["ring.csv", "halving.csv", "bad.csv"]]
+        for path, algorithm in zip(tables, ["ring", "halving", "rung"]):
+            path.write_text(f"{header}all_reduce,host,any,any,1,any,0,any,{algorithm},0,tried,measured\n")
+        self.check_sums(self.start(3, own=lambda rank: {"TUTTI_TABLE": str(tables[0])}))
+        for job in self.start(2, own=lambda rank: {"TUTTI_TABLE": str(tables[rank])}):
+            wrong = job.communicate(timeout=support.patience(60))[1]
+            self.assertEqual(job.returncode, 1)
+            self.assertRegex(wrong, r"rank 1 has the selection table halving\.csv:\w{16}, and rank 0 has ring\.csv:\w{16}")
+        for job in self.start(2, own=lambda rank: {"TUTTI_TABLE": str(tables[2])}):
+            wrong = job.communicate(timeout=support.patience(60))[1]
+            self.assertEqual(job.returncode, 1)
+            self.assertIn("line 2, column 9 (algorithm): unknown all_reduce algorithm 'rung': did you mean 'ring'?", wrong)
 
     def test_it_is_found_by_cmake(self):
         (self.folder / "CMakeLists.txt").write_text(self.cmake)

@@ -13,7 +13,7 @@ PERFORMANCE = support.SOURCE / "results/performance.md"
 ALGORITHMS = support.SOURCE / "impl/algorithms/README.md"
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]*)\)")
 LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
-COMMANDS = ["run", "check", "check soak", "check repeat", "prove", "explain", "draw", "simulate", "export", "train", "gate", "accept", "guidelines", "compare", "report", "list", "doctor"]
+COMMANDS = ["run", "check", "check soak", "check repeat", "prove", "explain", "draw", "simulate", "export", "train", "gate", "accept", "guidelines", "tune", "compare", "report", "list", "doctor"]
 OF_OTHERS = {"--benchmark_filter", "--bind-to", "--build", "--double", "--gtest_filter", "--install", "--least", "--list", "--most",
              "--cflags", "--libs", "--mpicc", "--name", "--no_python", "--nproc_per_node", "--out", "--output", "--pack", "--prefix", "--preset",
              "--ranks-per-gpu", "--same", "--short", "--slowed", "--target", "--with", "--map-by", "--mca", "--nnodes",

@@ -19,7 +19,7 @@ import unittest
 
 import support
 
-COMMANDS = [[], ["run"], ["check"], ["check", "soak"], ["check", "repeat"], ["prove"], ["explain"], ["draw"], ["simulate"], ["export"], ["train"], ["gate"], ["accept"], ["guidelines"], ["compare"], ["report"], ["list"], ["doctor"]]
+COMMANDS = [[], ["run"], ["check"], ["check", "soak"], ["check", "repeat"], ["prove"], ["explain"], ["draw"], ["simulate"], ["export"], ["train"], ["gate"], ["accept"], ["guidelines"], ["tune"], ["compare"], ["report"], ["list"], ["doctor"]]
 
 
 def help_of(command, columns=100):
@@ -184,7 +184,7 @@ class Bash(unittest.TestCase):
         return done.stdout.split()
 
     def test_subcommands_and_collectives(self):
-        self.assertEqual(self.words(""), ["run", "check", "prove", "explain", "draw", "simulate", "export", "train", "gate", "accept", "guidelines", "compare", "report", "list", "doctor"])
+        self.assertEqual(self.words(""), ["run", "check", "prove", "explain", "draw", "simulate", "export", "train", "gate", "accept", "guidelines", "tune", "compare", "report", "list", "doctor"])
         self.assertEqual(self.words("do"), ["doctor"])
         known = json.loads(support.run("list", "--json").out)["collectives"]
         self.assertEqual(self.words("run", ""), [*known, "all"])
