@@ -234,7 +234,7 @@ class Tune(WithTables):
 
     def test_what_cannot_be_measured_leaves_no_table(self):
         table = self.folder / "none.csv"
-        result = support.run("tune", "reduce", "--ranks", "2", "--sizes", "8", "--blocks", "1000", "--budget", "50ms", "--out", table)
+        result = support.run("tune", "reduce", "--ranks", "8", "--sizes", "2M", "--blocks", "1000", "--budget", "1ms", "--out", table)
         self.assertEqual(result.code, 3, result)
         self.assertIn("no table is written", result.err)
 
