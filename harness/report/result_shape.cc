@@ -30,7 +30,7 @@ constexpr std::array kOfResult{
     Member{"rows", Type::list},          Member{"ranks", Type::object},   Member{"kind", Type::text},
     Member{"this", Type::text},          Member{"other", Type::text},     Member{"unfinished", Type::text},
     Member{"counts", Type::object},      Member{"counted", Type::text},   Member{"remarks", Type::list},
-    Member{"cells", Type::list}};
+    Member{"cells", Type::list},         Member{"table", Type::object}};
 constexpr std::array kOfCell{Member{"cell", Type::text},
                              Member{"collective", Type::text},
                              Member{"bytes", Type::number},
