@@ -71,8 +71,7 @@ void RunningJob::weigh_command(const Child& command) {
   // On its way down after a rank's death mpirun may break a pipe to that rank. mpirun 4.1.4 may also run into a null
   // pointer after a rank was killed while it starts. Then what it said of the rank counts.
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  const bool died_of_a_rank =
-      (signal == SIGPIPE || signal == SIGSEGV) && verdict.how == Ending::killed && verdict.rank >= 0;
+  const bool died_of_a_rank = (signal == SIGPIPE || signal == SIGSEGV) && verdict.number != 0 && verdict.rank >= 0;
   if (WIFSIGNALED(status) && !died_of_a_rank) return add(from_wait_status(-1, name_of(-1, command.pid), status));
   if (verdict.rank < 0 && verdict.pid == 0) {
     constexpr int kSignalBase = 128;  // like a shell, mpirun exits with 137 for a rank that was killed by signal 9

@@ -62,6 +62,14 @@ TEST(CarelessCommand, TheExitCodeOfARankThatHadComeIsTold) {
   EXPECT_THAT(outcome.failure.message(), ContainsRegex("^rank 1 \\(pid [0-9]+\\) exited with code 3"));
 }
 
+TEST(CarelessCommand, WhatItSaidOfARankCountsIfItDiesOnItsWayDown) {
+  const std::string says = R"(wait $!; printf '  Process name: [[11737,1],1]\n  Exit code:    15\n'; kill -PIPE $$)";
+  const Outcome outcome = run(kDie, says, {"idle", "1"});
+  EXPECT_EQ(outcome.failed_rank, 1);
+  EXPECT_EQ(outcome.number, 15);
+  EXPECT_THAT(outcome.failure.message(), testing::HasSubstr("exited with code 15"));
+}
+
 TEST(CarelessCommand, ARankThatComesLateIsWaitedFor) {
   const Outcome outcome = run("[ $OMPI_COMM_WORLD_RANK = 0 ] || sleep 4;", "wait", {"place"});
   EXPECT_TRUE(outcome.ok) << outcome.failure.message();
