@@ -198,7 +198,7 @@ class Slurm(Starter):
     def exclusion_problems(self, machines):
         """sbatch takes the line that an acceptance proposes, and no other name."""
         folder = machines.folder
-        (folder / "cluster.toml").write_text('nodes = 8\n[[fault]]\nwhat = "nic"\nnode = "node3"\nshare = 0.3\n')
+        (folder / "cluster.toml").write_text('nodes = 8\n[[fault]]\nwhat = "nic"\nnode = "node3"\nshare = "30%"\n')
         support.run("accept", "--pretend", folder / "cluster.toml", "--exclude", folder / "night")
         line = (folder / "night.exclude.slurm").read_text().splitlines()[0]
         problems = [] if "node3" in line else [f"node3 is not in the exclusion line '{line}'"]
