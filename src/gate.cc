@@ -286,22 +286,27 @@ Status open_files(const GateRequest& request, harness::OutputFiles& opened) {
   return request.csv.empty() ? Status() : harness::check_writable(request.csv);
 }
 
+/// What is known of each case before the first launch: what the baseline says of it.
+std::vector<harness::Evidence> evidence_before(const GatePlan& plan) {
+  std::vector<harness::Evidence> begun;
+  for (const Case& one : plan.cases) {
+    begun.push_back(harness::evidence_for(one));
+    if (plan.baseline) static_cast<void>(plan.baseline->row_for(one, begun.back()));
+  }
+  return begun;
+}
+
 constexpr int kPairsOfList = 6;  // of each cell, where all launches find partners
 
 /// `--list`: some blocks, and what a whole gate would find.
 int list_gate(const GatePlan& plan, const GateRequest& request) {
   auto launcher = Launcher::open(plan, request);
   if (!launcher.is_ok()) return complain(launcher.status());
-  std::vector<harness::Evidence> begun;
-  for (const Case& one : plan.cases) {
-    begun.push_back(harness::evidence_for(one));
-    if (plan.baseline) static_cast<void>(plan.baseline->row_for(one, begun.back()));
-  }
   harness::ContestOptions options = plan.contest;
   const int blocks = plan.contest.is_abba ? kPairsOfList / 2 : kPairsOfList;
   options.least_blocks = options.most_blocks = blocks;
   options.confirms = false;
-  harness::Contest contest(plan.cases, std::move(begun), options);
+  harness::Contest contest(plan.cases, evidence_before(plan), options);
   harness::Forecast forecast({.cell_time = plan.cell_time, .launches = Teller::launches_of(plan)});
   const auto begin = std::chrono::steady_clock::now();
   const Status course = contest.run([&](GateSide side, const CellGroup& group,
@@ -361,11 +366,7 @@ int gate(const GateRequest& request) {
   auto launcher = Launcher::open(plan.value(), request);
   if (!launcher.is_ok()) return complain(launcher.status());
 
-  std::vector<harness::Evidence> begun;
-  for (const Case& one : plan.value().cases) {
-    begun.push_back(harness::evidence_for(one));
-    if (plan.value().baseline) static_cast<void>(plan.value().baseline->row_for(one, begun.back()));
-  }
+  std::vector<harness::Evidence> begun = evidence_before(plan.value());
   const auto costs = compare_costs(plan.value(), launcher.value().interrupts(), begun);
   Status course = costs.status();
   harness::Contest contest(plan.value().cases, std::move(begun), plan.value().contest);
