@@ -55,6 +55,10 @@ Status set_ranks(Settings& settings, std::string_view text, const Surroundings& 
   return store(harness::parse_ranks(text, around.most_ranks), settings.sweep.ranks);
 }
 
+Status set_algorithms(Settings& settings, std::string_view text, const Surroundings& /*around*/) {
+  return store(harness::parse_algorithms(text, settings.sweep.collectives), settings.sweep.algorithms);
+}
+
 /// `7`, or `1:200` for that many mixes.
 Status set_seed(Settings& settings, std::string_view text) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
@@ -100,8 +104,7 @@ const std::array kSweepOptions{
         "and beside the program; tutti,tutti holds it against itself; 'NAME{coll=^han;btl=self,vader}' is NAME with "
         "settings of its library, a system beside the one without",
         set_backends},
-    Option{"--algorithms", "LIST", "auto", "own algorithms by name, auto (the table's choice), or all",
-           TUTTI_SETS(parse_algorithms, sweep.algorithms)},
+    Option{"--algorithms", "LIST", "auto", "own algorithms by name, auto (the table's choice), or all", set_algorithms},
     Option{"--transports", "LIST", "",
            "how bytes move between ranks: names of `tutti list`, which looks for shared objects in the folders that "
            "TUTTI_TRANSPORTS names and beside the program (default: the best for --ranks-as)",

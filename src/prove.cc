@@ -21,6 +21,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/cases/expand.h"
+#include "harness/cases/lists.h"
 #include "harness/exchange/import.h"
 #include "harness/machine/allowed_cores.h"
 #include "harness/process/interrupts.h"
@@ -28,6 +29,7 @@
 #include "harness/text/streams.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/prove/prove_steps.h"
+#include "impl/prove/reasons.h"
 #include "impl/types/names.h"
 #include "impl/types/number.h"
 #include "src/options.h"
@@ -37,7 +39,7 @@
 namespace tutti::program {
 namespace {
 
-constexpr int kMostRefutedShown = 10;
+constexpr std::size_t kMostFaultsShown = 20;
 constexpr int kMostRanksProved = 65536;
 constexpr int kMostRanksOfPlans = 128;  // all plans of more take minutes
 constexpr int kPerHost = 8;             // of more ranks than that, where the steps depend on hosts
@@ -93,7 +95,7 @@ Result<std::vector<Task>> tasks_for(const harness::Sweep& sweep) {
   std::vector<Task> tasks;
   for (const Collective collective : sweep.collectives) {
     for (const Algorithm* algorithm : algorithms_of(collective)) {
-      names.emplace_back(algorithm->name);
+      harness::append_new(names, std::string(algorithm->name));
       const bool is_wanted = wanted.contains(std::string(algorithm->name));
       if (is_wanted) used.emplace(algorithm->name);
       if (!is_all && !is_wanted) continue;
@@ -122,8 +124,9 @@ Result<std::vector<Task>> tasks_for(const harness::Sweep& sweep) {
 struct Proved {
   std::size_t schedules = 0;  ///< proved or refuted
   std::map<const Algorithm*, Summary> summaries;
-  std::map<std::string, int> ways;  ///< in which schedules were proved in units
-  std::vector<std::string> refuted;
+  std::map<std::string, int> ways;    ///< in which schedules were proved in units
+  std::size_t refuted = 0;            ///< schedules
+  std::vector<Refutation> reasons;    ///< all of theirs
   std::vector<std::string> left_out;  ///< for which this machine has no room
 };
 
@@ -189,10 +192,14 @@ class Prover {
       problem.ranks = ranks;
       return schedule_of(*task.algorithm, problem);
     };
-    const std::string said(proof.status().message());
-    const auto smaller = find_smaller_fault(said, task.ranks, make);
-    if (!smaller) return proof;
-    return error(Code::refuted, "{}\nthe smallest with the same fault: {}", said, smaller->message);
+    std::vector<std::string> reasons = reasons_in(proof.status().message());
+    for (std::string& reason : reasons) {
+      const auto smaller = find_smaller_fault(reason, task.ranks, make);
+      if (!smaller) continue;
+      reason += "\n  the smallest with the same fault: ";
+      for (const char c : smaller->message) reason += c == '\n' ? "\n  " : std::string(1, c);
+    }
+    return error(Code::refuted, "{}", fmt::join(reasons, "\n"));
   }
 
   template <class Proof>
@@ -206,11 +213,17 @@ class Prover {
       add(summary, proof.value());
       return;
     }
-    const std::string said = fmt::format("{} {} P={} root {}: {}", to_string(task.algorithm->collective),
-                                         task.algorithm->name, task.ranks, task.root, proof.status().message());
-    const bool is_refuted = proof.status().code() != Code::unavailable;
-    summary.refuted += is_refuted ? 1 : 0;
-    (is_refuted ? proved_.refuted : proved_.left_out).push_back(said);
+    const std::string subject = fmt::format("{} {}", to_string(task.algorithm->collective), task.algorithm->name);
+    const std::string& said = proof.status().message();
+    if (proof.status().code() == Code::unavailable) {
+      proved_.left_out.push_back(fmt::format("{} P={} root {}: {}", subject, task.ranks, task.root, said));
+      return;
+    }
+    ++summary.refuted;
+    ++proved_.refuted;
+    for (std::string& reason : reasons_in(said)) {
+      proved_.reasons.push_back({.subject = subject, .ranks = task.ranks, .reason = std::move(reason)});
+    }
   }
 
   void add(Summary& summary, const StepsProof& proof) {
@@ -283,6 +296,21 @@ void print_ways(const Proved& proved) {
   }
 }
 
+/// Each fault of an algorithm once, on the fewest ranks that have it.
+void print_refutations(std::vector<Refutation> reasons) {
+  const std::vector<CommonFault> faults = common_faults(std::move(reasons));
+  for (std::size_t i = 0; i < std::min(faults.size(), kMostFaultsShown); ++i) {
+    const CommonFault& fault = faults[i];
+    harness::print("refuted: {}\n", fault.smallest.reason);
+    if (fault.others == 0) continue;
+    harness::print("  and {} more, on up to {}\n", harness::counted(fault.others, "schedule"),
+                   harness::counted(fault.most_ranks, "rank"));
+  }
+  if (faults.size() <= kMostFaultsShown) return;
+  harness::print("# {} not shown: --algorithms NAME has those of one algorithm\n",
+                 harness::counted(faults.size() - kMostFaultsShown, "more fault"));
+}
+
 /// Ends the program at once: a proof cannot be told to stop, and of many ranks one takes minutes.
 [[noreturn]] void end_interrupted(int signal) {
   constexpr std::chrono::seconds kLast{2};
@@ -305,9 +333,7 @@ int prove(const SweepOptions& options) {
 
   print_summaries(tasks.value(), proved);
   print_ways(proved);
-  for (std::size_t i = 0; i < std::min<std::size_t>(proved.refuted.size(), kMostRefutedShown); ++i) {
-    harness::print("refuted: {}\n", proved.refuted[i]);
-  }
+  print_refutations(proved.reasons);
   for (const std::string& said : proved.left_out) harness::print("not proved: {}\n", said);
   int proofs = 0;
   for (const auto& [algorithm, summary] : proved.summaries) proofs += summary.proofs;
@@ -317,10 +343,10 @@ int prove(const SweepOptions& options) {
   const std::string forms = proved.ways.empty() ? "of plans" : "of plans and forms in units";
   harness::print("# prove: {}{}, {} {} proved, {} refuted{}; {:.1f} s\n", done,
                  harness::counted(tasks.value().size(), "schedule"), harness::counted(proofs, "set"), forms,
-                 proved.refuted.size(), left_out, seconds.count());
+                 proved.refuted, left_out, seconds.count());
   if (!is_complete) end_interrupted(interrupts.signal());
   if (tasks.value().empty()) return complain(error(Code::unavailable, "nothing was proved: there is no schedule"));
-  if (!proved.refuted.empty()) return exit_wrong;
+  if (proved.refuted > 0) return exit_wrong;
   return proved.left_out.empty() ? exit_ok : exit_environment;
 }
 

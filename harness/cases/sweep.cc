@@ -84,13 +84,18 @@ Result<std::vector<Counts>> parse_counts_list(std::string_view text) {
   return list;
 }
 
-Result<std::vector<std::string>> parse_algorithms(std::string_view text) {
-  std::vector<std::string> names{std::string(kAuto), std::string(kAll)};
+Result<std::vector<std::string>> parse_algorithms(std::string_view text, std::span<const Collective> collectives) {
+  const std::vector<std::string> wildcards{std::string(kAuto), std::string(kAll)};
+  std::vector<std::string> names = wildcards;
   for (const Algorithm* algorithm : all_algorithms()) append_new(names, std::string(algorithm->name));
+  std::vector<std::string> listed = collectives.empty() ? names : wildcards;
+  for (const Collective collective : collectives) {
+    for (const Algorithm* algorithm : algorithms_of(collective)) append_new(listed, std::string(algorithm->name));
+  }
   // `auto` and `all` have no tuning behind them.
   const auto named = [&](std::string_view name) -> Result<std::string> {
     const std::string_view plain = without_tuning(name);
-    TUTTI_ASSIGN_OR_RETURN(const std::string known, one_of(plain, names, unknown_name("algorithm", plain, names)));
+    TUTTI_ASSIGN_OR_RETURN(const std::string known, one_of(plain, names, unknown_name("algorithm", plain, listed)));
     TUTTI_ASSIGN_OR_RETURN(const Tuning tuning, tuning_from(tuning_behind(name)));
     if (tuning != Tuning() && (known == kAuto || known == kAll)) {
       return error(Code::invalid_argument, "'{}' is chosen with its tuning: did you mean '{}'?", shown(name), known);

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,8 +83,10 @@ inline constexpr int kMaxLaunches = 1000;
 [[nodiscard]] Result<std::vector<int>> parse_windows(std::string_view text);
 /// `neighbours`, pairs such as `0-3`, or `all`. Whether a pair fits the rank counts is `expand`'s to say.
 [[nodiscard]] Result<Choice<Pairing>> parse_pairs(std::string_view text);
-/// `auto`, `all`, or names of algorithms of any collective.
-[[nodiscard]] Result<std::vector<std::string>> parse_algorithms(std::string_view text);
+/// `auto`, `all`, or names of algorithms of any collective. An error lists those of `collectives` alone, or all if it
+/// is empty.
+[[nodiscard]] Result<std::vector<std::string>> parse_algorithms(std::string_view text,
+                                                                std::span<const Collective> collectives = {});
 /// Names; which there are the code that runs them knows.
 [[nodiscard]] Result<std::vector<std::string>> parse_transports(std::string_view text);
 /// Names among `known`, with settings or without them (settings.h), or `all`. One that is named twice is there with its

@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number with its noun: "1 row", "2 rows".
+// A number with its noun, as `impl` has it.
 #pragma once
 
-#include <concepts>
-#include <string>
-#include <string_view>
-
-#include <fmt/format.h>
-
 #include "harness/floors.h"
+#include "impl/types/counted.h"
 
 namespace tutti::harness::text {
-
-/// `ending` is what the plural has besides.
-template <std::integral Number>
-[[nodiscard]] std::string counted(Number number, std::string_view noun, std::string_view ending = "s") {
-  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : ending);
-}
-
+using tutti::counted;
 }  // namespace tutti::harness::text

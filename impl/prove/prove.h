@@ -123,7 +123,7 @@ struct ScheduleProof {
 /// every number. Of the others each number gets one of four parts in turn. A part is either several slots, or a single
 /// element, factors and lengths; it is out of place or in place. With a part in place go units of one slot in place.
 /// Plans that are the same with both kinds of buffers, or in two sizes, are executed once.
-/// Errors: refuted with the case and the first findings; those of bind.
+/// Errors: refuted with every reason (reasons.h), each the case and its first findings; those of bind.
 [[nodiscard]] Result<ScheduleProof> prove_schedule(const Schedule& schedule);
 
 }  // namespace tutti

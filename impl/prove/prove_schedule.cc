@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "impl/prove/prove.h"
+#include "impl/prove/reasons.h"
 #include "impl/schedule/segment.h"
+#include "impl/types/counted.h"
 
 namespace tutti {
 namespace {
@@ -47,11 +49,15 @@ bool is_proved(int ranks, int slices, bool is_in_place) {
   return !is_in_place || has_turn(ranks, true, true) || has_turn(ranks, false, true);
 }
 
+std::string describe(const Schedule& schedule) {
+  return fmt::format("{} {} on {}, root {}", to_string(schedule.problem.collective), schedule.name,
+                     counted(schedule.problem.ranks, "rank"), schedule.problem.root);
+}
+
 std::string describe(const Schedule& schedule, const Form& form) {
-  return fmt::format("{} {} on {} ranks, root {}, {} place, {} buffers, {}{}{}", to_string(schedule.problem.collective),
-                     schedule.name, schedule.problem.ranks, schedule.problem.root, form.is_in_place ? "in" : "out of",
+  return fmt::format("{}, {} place, {} buffers, {}{}{}", describe(schedule), form.is_in_place ? "in" : "out of",
                      to_string(form.buffers),
-                     form.slices == 0 ? "1 element per block" : fmt::format("{} slices per unit", form.slices),
+                     form.slices == 0 ? "1 element per block" : counted(form.slices, "slice") + " per unit",
                      form.op == Op::premul_sum ? ", premul_sum" : "", form.slots_per_need > 1 ? ", longer turns" : "");
 }
 
@@ -85,11 +91,7 @@ BindRequest request_for(const Schedule& schedule, const Form& form) {
           .has_sound_steps = true};  // the cost has been derived from them
 }
 
-Status check_cost(const Schedule& schedule) {
-  const std::string subject = fmt::format("{} {} on {} ranks, root {}", to_string(schedule.problem.collective),
-                                          schedule.name, schedule.problem.ranks, schedule.problem.root);
-  const DerivedCost derived = derive_cost(schedule);
-  if (!derived.findings.empty()) return refuted(subject, derived.findings);
+Status check_cost(const Schedule& schedule, const DerivedCost& derived) {
   // The depth is the problem's, so a rank whose own steps are wrong is named first.
   for (const bool counts_depth : {false, true}) {
     for (int rank = 0; rank < schedule.problem.ranks; ++rank) {
@@ -101,8 +103,8 @@ Status check_cost(const Schedule& schedule) {
       return error(
           Code::refuted,
           "{}: rank {}: the cost formula says {} steps, {} messages, {} units, depth {}; the steps have {}, {}, {}, {}",
-          subject, rank, stated.steps, stated.messages, stated.units, stated.depth, is.steps, is.messages, is.units,
-          depth);
+          describe(schedule), rank, stated.steps, stated.messages, stated.units, stated.depth, is.steps, is.messages,
+          is.units, depth);
     }
   }
   return {};
@@ -156,48 +158,61 @@ class ScheduleProver {
     Proved proved;
   };
 
+  Status note(Status status);
   Status prove_placement(int slices, bool is_in_place);
   Status prove_buffers(const Form& form);
   Result<Proved> prove_form(const Form& form, std::span<const Plan> plans);
-  Status check_slots(const Form& form, const PlanSet& set);
+  void check_slots(const Form& form, const PlanSet& set);
   Status prove_longer_turns(Form form, std::span<const Plan> plans);
   Status prove_uneven(bool is_in_place);
   [[nodiscard]] const Proved* kept_like(const Form& form) const;
 
   const Schedule& schedule_;
   ScheduleProof result_;
+  Reasons reasons_;
+  bool has_refuted_form_ = false;  ///< so that labels are not those of every form
   std::vector<Kept> kept_;
   int derived_ = 0;  ///< slices per unit for which the least number of slots was derived last
 };
 
+/// Goes on where a form is refuted: the next one may be refuted for another reason.
+Status ScheduleProver::note(Status status) {
+  has_refuted_form_ |= status.code() == Code::refuted;
+  return reasons_.note(std::move(status));
+}
+
 Result<ScheduleProof> ScheduleProver::run() {
-  TUTTI_RETURN_IF_ERROR(check_cost(schedule_));
+  const DerivedCost derived = derive_cost(schedule_);
+  if (!derived.findings.empty()) return refuted(describe(schedule_), derived.findings);
+  reasons_.add(check_cost(schedule_, derived));
   const int ranks = schedule_.problem.ranks;
   for (const int slices : {1, several_slices(ranks), 0}) {
     for (const bool is_in_place : {false, true}) {
-      if (is_proved(ranks, slices, is_in_place)) TUTTI_RETURN_IF_ERROR(prove_placement(slices, is_in_place));
+      if (is_proved(ranks, slices, is_in_place)) TUTTI_RETURN_IF_ERROR(note(prove_placement(slices, is_in_place)));
     }
   }
   for (const bool is_in_place : {false, true}) {
-    if (schedule_.takes_counts && has_turn(ranks, false, is_in_place)) TUTTI_RETURN_IF_ERROR(prove_uneven(is_in_place));
+    if (!schedule_.takes_counts || !has_turn(ranks, false, is_in_place)) continue;
+    TUTTI_RETURN_IF_ERROR(note(prove_uneven(is_in_place)));
   }
   // Few ranks hear of each other where more would not: two that answer each other, five around a ring along which four
   // slices pass the word on. To state less is safe.
   constexpr int kFewRanks = kMostSlices + 1;
-  if (ranks > kFewRanks && result_.labels.synchronises && !schedule_.synchronises) {
-    return error(Code::refuted, "{} {} on {} ranks, root {}: synchronises is true, but false is stated",
-                 to_string(schedule_.problem.collective), schedule_.name, ranks, schedule_.problem.root);
+  if (ranks > kFewRanks && !has_refuted_form_ && result_.labels.synchronises && !schedule_.synchronises) {
+    reasons_.add(error(Code::refuted, "{}: synchronises is true, but false is stated", describe(schedule_)));
   }
+  TUTTI_RETURN_IF_ERROR(reasons_.status());
   return result_;
 }
 
 Status ScheduleProver::prove_placement(int slices, bool is_in_place) {
   const Form shared{.slices = slices, .is_in_place = is_in_place, .buffers = Buffers::shared};
-  TUTTI_RETURN_IF_ERROR(prove_buffers(shared));
+  TUTTI_RETURN_IF_ERROR(note(prove_buffers(shared)));
   // The plans are the same, and so is their proof, where nothing is exposed that could be staged, or all is anyway.
   const bool exposes = schedule_.shape.exposes_input || schedule_.shape.exposes_output;
   if (exposes && !is_staged(schedule_, request_for(schedule_, shared))) {
-    TUTTI_RETURN_IF_ERROR(prove_buffers({.slices = slices, .is_in_place = is_in_place, .buffers = Buffers::private_}));
+    TUTTI_RETURN_IF_ERROR(
+        note(prove_buffers({.slices = slices, .is_in_place = is_in_place, .buffers = Buffers::private_})));
   } else {
     ++result_.proofs;
   }
@@ -227,27 +242,27 @@ Result<Proved> ScheduleProver::prove_form(const Form& form, std::span<const Plan
   const Proof proof = prove_plans(set, kept_like(form));
   if (!proof.holds()) return refuted(describe(schedule_, form), proof.findings);
   if (schedule_.synchronises && !proof.labels.synchronises) {
-    return error(Code::refuted, "{}: synchronises is false, but true is stated", describe(schedule_, form));
+    reasons_.add(error(Code::refuted, "{}: synchronises is false, but true is stated", describe(schedule_, form)));
   }
   if (result_.proofs == 0) result_.labels = proof.labels;
   result_.labels.synchronises = result_.labels.synchronises && proof.labels.synchronises;
   ++result_.proofs;
-  TUTTI_RETURN_IF_ERROR(check_slots(form, set));
+  check_slots(form, set);
   return Proved{.set = set, .labels = proof.labels};
 }
 
-Status ScheduleProver::check_slots(const Form& form, const PlanSet& set) {
-  if (form.slices == 0 || form.slices == derived_) return {};
+void ScheduleProver::check_slots(const Form& form, const PlanSet& set) {
+  if (form.slices == 0 || form.slices == derived_) return;
   const int slices = set.plans.front().header().slices;
   const int stated = slices == 0 ? 0 : schedule_.least_slots(slices);
   const int derived = derive_least_slots(set);
   if (derived != stated) {
-    return error(Code::refuted, "{}: with messages of {} slices {} slots are needed, but {} are stated",
-                 describe(schedule_, form), slices, derived, stated);
+    reasons_.add(error(Code::refuted, "{}: with messages of {} {} are needed, but {} {} stated",
+                       describe(schedule_, form), counted(slices, "slice"), counted(derived, "slot"), stated,
+                       stated == 1 ? "is" : "are"));
   }
   if (derived_ == 0) result_.labels.least_slots = derived;
   derived_ = form.slices;
-  return {};
 }
 
 /// What `form` may be in another size.
@@ -279,10 +294,8 @@ Status ScheduleProver::prove_uneven(bool is_in_place) {
   TUTTI_ASSIGN_OR_RETURN(const Proof proof, prove(schedule_, request, blocks));
   ++result_.proofs;
   if (proof.holds()) return {};
-  return refuted(
-      fmt::format("{}_v {} on {} ranks, root {}, {} place", to_string(schedule_.problem.collective), schedule_.name,
-                  schedule_.problem.ranks, schedule_.problem.root, is_in_place ? "in" : "out of"),
-      proof.findings);
+  return refuted(fmt::format("{}, lengths of a v form, {} place", describe(schedule_), is_in_place ? "in" : "out of"),
+                 proof.findings);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "impl/prove/columns.h"
 #include "impl/prove/copies.h"
 #include "impl/prove/quotient.h"
+#include "impl/prove/reasons.h"
 #include "impl/prove/stable_sends.h"
 #include "impl/prove/steps_walk.h"
 #include "impl/prove/symmetry.h"
@@ -24,6 +25,7 @@ struct Derived {
   std::vector<Finding> findings;
   std::vector<Cost> costs;
   bool has_heard_of_all = false;
+  bool is_through = false;  ///< all steps were done, so `costs` are those of all steps
   bool is_stuck = false;
   steps::ValueLabels labels;
 };
@@ -48,8 +50,9 @@ class StepsProver {
       return error(Code::unavailable, "{}: no rank stands for all, and the values of all are {} MiB, of at most {}",
                    subject(), bytes >> 20U, kMostBytesOfValues >> 20U);
     }
-    TUTTI_RETURN_IF_ERROR(prove_forms());
-    TUTTI_RETURN_IF_ERROR(check_slots());
+    prove_forms();
+    check_slots();
+    TUTTI_RETURN_IF_ERROR(reasons_.status());
     derive_stable_sends();
     return proof_;
   }
@@ -110,6 +113,7 @@ class StepsProver {
       return {.findings = std::move(all.findings),
               .costs = std::move(all.costs),
               .has_heard_of_all = all.has_heard_of_all,
+              .is_through = !all.is_stuck,
               .is_stuck = all.is_stuck,
               .labels = all.labels};
     }
@@ -117,29 +121,32 @@ class StepsProver {
     return {.findings = std::move(one.findings),
             .costs = {one.cost},
             .has_heard_of_all = one.has_heard_of_all,
+            .is_through = one.is_through,
             .is_stuck = one.is_stuck,
             .labels = one.labels};
   }
 
-  Status prove_forms() {
+  void prove_forms() {
     for (const bool is_in_place : {false, true}) {
       if (is_in_place && !has_in_place()) continue;
       const steps::Form form{.slots = std::max(1, stated_slots()), .is_in_place = is_in_place};
       const Derived derived = derive(form, must_synchronise() && !is_in_place && !needs_all_inputs());
-      if (!derived.findings.empty()) return refuted(derived.findings, is_in_place);
+      const bool is_refuted = !derived.findings.empty();
+      if (is_refuted) reasons_.add(refuted(derived.findings, is_in_place));
+      if (!is_in_place && derived.is_through) reasons_.add(check_cost(derived.costs));
+      has_refuted_form_ |= is_refuted;
+      if (is_refuted) continue;
       ++proof_.forms;
       if (is_in_place) continue;
-      TUTTI_RETURN_IF_ERROR(check_cost(derived.costs));
       proof_.keeps_order = derived.labels.keeps_order;
       proof_.same_bits = derived.labels.same_bits;
       if (!must_synchronise()) continue;
       if (!needs_all_inputs() && !derived.has_heard_of_all) {
-        return error(Code::refuted, "{}: a rank can end before another one has started, though {}", subject(),
-                     schedule_.synchronises ? "true is stated of synchronises" : "this is a barrier");
+        reasons_.add(error(Code::refuted, "{}: a rank can end before another one has started, though {}", subject(),
+                           schedule_.synchronises ? "true is stated of synchronises" : "this is a barrier"));
       }
       proof_.synchronises = true;
     }
-    return {};
   }
 
   /// Every output is made of something of every rank, and every rank has one: then nobody ends before all have started.
@@ -187,13 +194,13 @@ class StepsProver {
   }
 
   /// That not one slot less would do.
-  Status check_slots() {
+  void check_slots() {
     proof_.least_slots = stated_slots();
-    if (proof_.least_slots < 2) return {};
+    if (proof_.least_slots < 2 || has_refuted_form_) return;
     const steps::Form narrow{.slots = proof_.least_slots - 1, .is_in_place = false};
-    if (derive(narrow, false).is_stuck) return {};
-    return error(Code::refuted, "{}: {} slots are stated for messages of one slice, but {} are enough", subject(),
-                 narrow.slots + 1, narrow.slots);
+    if (derive(narrow, false).is_stuck) return;
+    reasons_.add(error(Code::refuted, "{}: {} slots are stated for messages of one slice, but {} {} enough", subject(),
+                       narrow.slots + 1, narrow.slots, narrow.slots == 1 ? "is" : "are"));
   }
 
   const Schedule& schedule_;
@@ -202,32 +209,27 @@ class StepsProver {
   std::vector<Step> program_;               ///< rank 0's
   std::optional<std::vector<Cost>> costs_;  ///< of the ways that know them at once
   bool keeps_order_ = true;                 ///< of them
+  Reasons reasons_;
+  bool has_refuted_form_ = false;
   StepsProof proof_;
 };
-
-/// The first finding, or the whole where there is none, without its numbers.
-std::string fault_of(const std::string& message) {
-  const std::size_t line = message.find("\n  ");
-  std::string fault = line == std::string::npos ? message : message.substr(line, message.find('\n', line + 1) - line);
-  std::erase_if(fault, [](char c) { return c >= '0' && c <= '9'; });
-  return fault;
-}
 
 }  // namespace
 
 Result<StepsProof> prove_steps(const Schedule& schedule) { return StepsProver(schedule).run(); }
 
-std::optional<SmallerFault> find_smaller_fault(const std::string& message, int ranks,
+std::optional<SmallerFault> find_smaller_fault(const std::string& reason, int ranks,
                                                const std::function<std::optional<Schedule>(int)>& make) {
-  const std::string fault = fault_of(message);
+  const std::string fault = fault_of(reason);
   const auto on = [&](int fewer) -> std::optional<SmallerFault> {
     const std::optional<Schedule> schedule = make(fewer);
     if (!schedule) return {};
     const auto proof = prove_steps(*schedule);
     if (proof.is_ok()) return {};
-    std::string said(proof.status().message());
-    if (fault_of(said) != fault) return {};
-    return SmallerFault{.ranks = fewer, .message = std::move(said)};
+    for (std::string& said : reasons_in(proof.status().message())) {
+      if (fault_of(said) == fault) return SmallerFault{.ranks = fewer, .message = std::move(said)};
+    }
+    return {};
   };
   constexpr int kOneByOne = 256;
   for (int fewer = 1; fewer < ranks && fewer <= kOneByOne; ++fewer) {

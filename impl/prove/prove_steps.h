@@ -28,8 +28,8 @@ struct StepsProof {
 };
 
 /// Proves all obligations of prove.h in units, out of place and in place, and that the schedule's cost formula,
-/// `least_slots` and `synchronises` are true. Errors: refuted with the first findings; unavailable where no rank stands
-/// for all and the values of all ranks are more than 800 MiB.
+/// `least_slots` and `synchronises` are true. Errors: refuted with every reason (reasons.h); unavailable where no rank
+/// stands for all and the values of all ranks are more than 800 MiB.
 [[nodiscard]] Result<StepsProof> prove_steps(const Schedule& schedule);
 
 /// The same fault on fewer ranks.
@@ -37,10 +37,10 @@ struct SmallerFault {
   int ranks;
   std::string message;
 };
-/// The smallest number of ranks below `ranks` on which `make` gives a schedule that prove_steps refutes as it did with
-/// `message`, but for the numbers in it. The first few hundred are tried one by one. Further up the fault is taken to
+/// The smallest number of ranks below `ranks` on which `make` gives a schedule that prove_steps refutes for `reason`
+/// (reasons.h), but for the numbers in it. The first few hundred are tried one by one. Further up the fault is taken to
 /// stay once it is there. `make` gives none for numbers on which there is no such schedule.
-[[nodiscard]] std::optional<SmallerFault> find_smaller_fault(const std::string& message, int ranks,
+[[nodiscard]] std::optional<SmallerFault> find_smaller_fault(const std::string& reason, int ranks,
                                                              const std::function<std::optional<Schedule>(int)>& make);
 
 }  // namespace tutti

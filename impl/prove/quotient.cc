@@ -45,6 +45,7 @@ class Quotient {
         result_.labels = values_.labels(schedule_, memory(Space::output));
       }
     }
+    result_.is_through = is_through;
     result_.has_heard_of_all = is_through && heard_.size() == has_heard_.size();
     result_.cost.steps = static_cast<std::int64_t>(program_.size());
     result_.cost.depth = clock_;

@@ -26,6 +26,7 @@ struct OneRank {
   std::vector<Finding> findings;
   Cost cost;
   bool has_heard_of_all = false;  ///< by messages and signals, when it ends
+  bool is_through = false;        ///< every step was done, so `cost` is that of all steps
   bool is_stuck = false;          ///< a finding says that a step can never be done
   steps::ValueLabels labels;      ///< of all ranks, out of place
 };

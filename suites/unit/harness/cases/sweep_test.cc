@@ -2,6 +2,7 @@
 #include "harness/cases/sweep.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -198,6 +199,9 @@ TEST(ParseNames, NameTheNearestRightOne) {
   EXPECT_THAT(mistake(parse_ops("none"), "none"), HasSubstr("one of: sum prod min max avg"));
   EXPECT_THAT(mistake(parse_collectives("allreduce_x"), "allreduce_x"), HasSubstr("did you mean 'all_reduce'?"));
   EXPECT_THAT(mistake(parse_algorithms("rnig"), "rnig"), HasSubstr("did you mean 'ring'?"));
+  const std::array barrier{Collective::barrier};
+  EXPECT_THAT(mistake(parse_algorithms("rnig", barrier), "rnig"),
+              HasSubstr("(one of: auto all dissemination two_level)"));
   EXPECT_THAT(mistake(parse_backends("opnmpi", {"tutti", "openmpi"}), "opnmpi"), HasSubstr("did you mean 'openmpi'?"));
   EXPECT_THAT(mistake(parse_backends("ompi", {"tutti", "openmpi"}), "ompi"), HasSubstr("did you mean 'openmpi'?"));
   EXPECT_THAT(mistake(parse_backends("ompi", {"tutti"}), "ompi"), Not(HasSubstr("did you mean")));

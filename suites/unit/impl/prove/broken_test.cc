@@ -423,11 +423,33 @@ TEST(BrokenSchedule, EveryDroppedOrDoubledStepAndEveryShiftedPhaseIsRefuted) {
   }
 }
 
+TEST(BrokenSchedule, EveryReasonIsGivenAtOnce) {
+  Programs two_shot = programs_of(Collective::all_reduce, "two_shot", 3);
+  at(two_shot[0], 0).write = {.space = Space::output, .units = units(0, 3)};
+  at(two_shot[1], 2).destinations.items[0] = on(only(1), output(1, unit(1)));
+  two_shot[1].insert(two_shot[1].begin() + 3, move({output(0, unit(2))}, {output(1, unit(1))}));
+  const std::string said = prove_schedule(two_shot.schedule()).status().message();
+  EXPECT_THAT(said, StartsWith("all_reduce two_shot on 3 ranks, root 0: rank 1: the cost formula says "));
+  EXPECT_THAT(said, HasSubstr("\nall_reduce two_shot on 3 ranks, root 0, out of place, shared buffers, 1 slice per "
+                              "unit:\n  rank 1 step 3: race: writes output bytes [128, 192) of rank 0 while rank"));
+
+  Schedule ring = schedule_for(Collective::all_reduce, "two_shot", 6);
+  ring.cost = [cost = ring.cost](int rank) {
+    Cost more = cost(rank);
+    ++more.depth;
+    return more;
+  };
+  ring.synchronises = false;
+  const std::string stated = prove_schedule(ring).status().message();
+  EXPECT_THAT(stated, HasSubstr("the cost formula says "));
+  EXPECT_THAT(stated, HasSubstr("\nall_reduce two_shot on 6 ranks, root 0: synchronises is true, but false is stated"));
+}
+
 TEST(BrokenSchedule, WrongStatementsAboutItself) {
   Schedule ring = schedule_for(Collective::all_reduce, "ring", 4);
   ring.least_slots = [](int slices) { return slices + 2; };
   EXPECT_THAT(prove_schedule(ring).status().message(),
-              HasSubstr("with messages of 1 slices 2 slots are needed, but 3 are stated"));
+              HasSubstr("with messages of 1 slice 2 slots are needed, but 3 are stated"));
 
   Schedule knomial = schedule_for(Collective::broadcast, "knomial", 4);
   knomial.synchronises = true;

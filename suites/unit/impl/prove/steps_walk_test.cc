@@ -198,6 +198,14 @@ TEST(StepsWalk, AReadOfManyFindsTheOneThatIsNotShown) {
               HasSubstr("rank 4 step 4: race: writes scratch unit 0 of rank 4 while rank 5 may read it in its step"));
 }
 
+TEST(StepsWalk, AFaultDoesNotHideAWrongFormula) {
+  Programs racing = programs_of(Collective::scan, "one_shot", 9);
+  racing[4].push_back(move({scratch(4, unit(0))}, {input(4, unit(0))}));
+  const std::string said = prove_steps(racing.schedule()).status().message();
+  EXPECT_THAT(said, HasSubstr("in units:\n  rank 4 step 4: race: writes scratch unit 0 of rank 4"));
+  EXPECT_THAT(said, HasSubstr("\nscan one_shot on 9 ranks, root 0: rank 4: the cost formula says "));
+}
+
 TEST(StepsWalk, AFaultIsShownOnTheFewestRanksThatHaveIt) {
   // On more than five ranks, step 3 reduces the wrong unit.
   const auto make = [](int ranks) -> std::optional<Schedule> {
