@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tutti check`: correctness only, on the conformance cases. Every plan is proved before it runs.
+// `tutti check`: correctness only, on the conformance cases. Every plan of tutti is proved before it runs.
 #include "src/check.h"
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/cases/backend_name.h"
 #include "harness/cases/conformance.h"
 #include "harness/cases/topology.h"
 #include "harness/machine/clock.h"
@@ -38,7 +41,11 @@ struct Tally {
   std::int64_t wrong = 0;
   std::int64_t errors = 0;
   std::int64_t other = 0;
+  std::int64_t shown = 0;                            ///< one by one
+  std::map<std::string, std::int64_t> skipped = {};  ///< of other backends than tutti, by backend and reason
 };
+
+bool is_of_tutti(std::string_view backend) { return harness::backend_of(backend) == harness::kOwnBackend; }
 
 /// The steps of all jobs of tasks whose order a seed has drawn.
 struct Steps {
@@ -74,7 +81,11 @@ void tell(const Row& row, const Repeat& repeat, harness::Console& console, Tally
     return;
   }
   ++(row.verdict == Verdict::wrong ? tally.wrong : row.verdict == Verdict::error ? tally.errors : tally.other);
-  if (tally.wrong + tally.errors + tally.other <= kMostWrongShown) {
+  if (row.verdict == Verdict::skipped && !is_of_tutti(row.backend)) {
+    ++tally.skipped[fmt::format("{}: {}", row.backend, row.reason)];
+    return;
+  }
+  if (++tally.shown <= kMostWrongShown) {
     console.print(fmt::format("{}  {}\n  {}\n", to_string(row.verdict), row.case_id, row.reason));
     const bool has_run = row.verdict == Verdict::wrong || row.verdict == Verdict::error;
     if (has_run) console.print(fmt::format("  to repeat it: {}\n", repeat.command(row.case_id)));
@@ -83,7 +94,7 @@ void tell(const Row& row, const Repeat& repeat, harness::Console& console, Tally
 
 /// The sweep of the faults: every collective if none was chosen, on four ranks, sums of a dtype of each class.
 int try_faults(Settings settings, const CLI::App& command) {
-  for (const char* name : {"--algorithms", "--counts", "--values", "--case", "--csv"}) {
+  for (const char* name : {"--backends", "--algorithms", "--counts", "--values", "--case", "--csv"}) {
     if (command.count(name) == 0) continue;
     return complain(error(Code::invalid_argument,
                           "{0}: has no meaning with --faults: what a fault is put into is drawn by --seed, and what "
@@ -108,6 +119,10 @@ Status leave_out_what_leaves_hosts(harness::Conformance& conformance, const Sett
   std::vector<Case> stay;
   for (Case& one : conformance.cases) {
     TUTTI_ASSIGN_OR_RETURN(const harness::Topology* const topology, topologies.of(one));
+    if (!is_of_tutti(one.backend)) {
+      stay.push_back(std::move(one));
+      continue;
+    }
     const Status stays = harness::stays_on_hosts(one, *topology);
     if (stays.code() == Code::unavailable) {
       harness::leave_out(conformance.left_out, stays.message());
@@ -117,6 +132,27 @@ Status leave_out_what_leaves_hosts(harness::Conformance& conformance, const Sett
   }
   conformance.cases = std::move(stay);
   return {};
+}
+
+/// The systems that are checked. Errors: those of settle_backends; invalid_argument for an option that has no meaning
+/// for any of them.
+Status settle(Settings& settings, const CLI::App& command) {
+  std::vector<std::string>& backends = settings.sweep.backends;
+  if (!settings.case_id.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(const Case one, harness::parse_case_id(settings.case_id));
+    backends = {one.backend};
+  }
+  TUTTI_RETURN_IF_ERROR(settle_backends(backends, settings.sweep.ranks_as->is_process));
+  if (std::ranges::any_of(backends, is_of_tutti) || command.count("--algorithms") == 0) return {};
+  return error(Code::invalid_argument,
+               "--algorithms: has no meaning with --backends '{}': it names tutti's; leave --algorithms out",
+               fmt::join(backends, ","));
+}
+
+/// What was proved, if anything was and all of it held.
+std::string proofs_text(const std::vector<std::vector<Case>>& cells, const Tally& tally) {
+  const bool has_own = std::ranges::any_of(cells, [](const auto& cell) { return is_of_tutti(cell.front().backend); });
+  return has_own && tally.wrong == 0 && tally.errors == 0 ? "; every plan proved before it ran" : "";
 }
 
 int check(const SweepOptions& options, const CLI::App& command) {
@@ -130,15 +166,12 @@ int check(const SweepOptions& options, const CLI::App& command) {
     std::vector<Dtype>& dtypes = sweep.dtypes.values;
     std::stable_partition(dtypes.begin(), dtypes.end(), [](Dtype dtype) { return dtype == Dtype::f32; });
   }
+  if (const Status settled = settle(parsed.value(), command); !settled.is_ok()) return complain_here(settled);
   auto conformance = harness::conformance_cases(sweep);
   if (!parsed.value().case_id.empty()) {
     auto one = harness::parse_case_id(parsed.value().case_id);
     if (!one.is_ok()) return complain(one.status());
     if (const Status known = complete_counts(one.value(), sweep.counts); !known.is_ok()) return complain(known);
-    if (one.value().backend != harness::kOwnBackend) {
-      return complain(error(Code::invalid_argument, "--case: check runs '{}' only, not '{}': did you mean `tutti run`?",
-                            harness::kOwnBackend, one.value().backend));
-    }
     sweep.ranks_as = one.value().ranks_as;
     conformance = harness::Conformance{.cases = {std::move(one).value()}};
   }
@@ -187,11 +220,13 @@ int check(const SweepOptions& options, const CLI::App& command) {
     console.print(fmt::format("  to repeat it: {}\n", repeat.command(case_at_hand)));
   }
   const double seconds = static_cast<double>(harness::monotonic_ns() - begin) * 1e-9;
-  console.print(fmt::format(
-      "# check: {} as {}, {} ok, {} wrong, {} neither, {} not run; every plan proved before it ran; {:.1f} s\n",
-      harness::counted(request.cells.size(), "case"), to_string(sweep.ranks_as), tally.ok, tally.wrong,
-      tally.errors + tally.other,
-      static_cast<std::int64_t>(request.cells.size()) - tally.ok - tally.wrong - tally.errors - tally.other, seconds));
+  const auto cases = static_cast<std::int64_t>(request.cells.size());
+  const std::int64_t run = tally.ok + tally.wrong + tally.errors + tally.other;
+  console.print(fmt::format("# check: {} as {}, {} ok, {} wrong, {} neither, {} not run{}; {:.1f} s\n",
+                            harness::counted(cases, "case"), to_string(sweep.ranks_as), tally.ok, tally.wrong,
+                            tally.errors + tally.other, std::max<std::int64_t>(0, cases - run),
+                            proofs_text(request.cells, tally), seconds));
+  for (const auto& [reason, rows] : tally.skipped) console.print(fmt::format("# skipped: {} x {}\n", rows, reason));
   if (draws_order && code == exit_ok) {
     console.print(
         fmt::format("# order: drawn from seed {}, {} steps, trace {:016x}: the same seed gives the same steps\n",
@@ -221,6 +256,9 @@ void add_check(CLI::App& program, Action& action) {
       *command,
       with_places(std::vector<OptionChoice>{
           {"--ranks", "1,2,3,5,8", "numbers of ranks; 1:128 is every number between"},
+          {"--backends", "tutti",
+           "systems to check, or all: tutti by its algorithms; others by the same cases, each with many operations on "
+           "other data one after the other"},
           {"--algorithms", "all", "algorithms by name, or all"},
           {"--dtypes", "all",
            "element types; the first is that of the counts and placements, of long blocks on many ranks one of a byte"},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "harness/cases/backend_name.h"
 #include "harness/cases/lists.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/execute/resources.h"
@@ -84,7 +85,8 @@ class Builder {
     byte_dtype_ = byte != sweep.dtypes.values.end() ? *byte : base_dtype_;
   }
 
-  void add_algorithm(Collective collective, const Algorithm& algorithm, int ranks) {
+  /// `algorithm`: null for a backend that does not tell its own.
+  void add_algorithm(Collective collective, const Algorithm* algorithm, int ranks) {
     if (!has_op_of(collective)) return leave_out(left_out_, no_such_op(collective, sweep_.ops.values.front()));
     const std::set<int> roots = is_rooted(collective) ? std::set{0, ranks - 1} : std::set{0};
     if (has_window(collective) && ranks < 2) {
@@ -114,6 +116,7 @@ class Builder {
     }
   }
   /// Of the cases that are added from here on.
+  void set_backend(const std::string& backend) { backend_ = backend; }
   void set_transport(const std::string& transport) { transport_ = transport; }
   [[nodiscard]] Conformance take() { return {.cases = std::move(cases_), .left_out = std::move(left_out_)}; }
 
@@ -141,12 +144,13 @@ class Builder {
   [[nodiscard]] bool has_op_of(Collective collective) const {
     return !is_reducing(collective) || takes_op(collective, base_op_of(collective));
   }
-  [[nodiscard]] Case base(const Algorithm& algorithm, const Problem& problem, Count count) const {
+  [[nodiscard]] Case base(const Algorithm* algorithm, const Problem& problem, Count count) const {
     return base(algorithm, problem, count, base_dtype_);
   }
-  [[nodiscard]] Case base(const Algorithm& algorithm, const Problem& problem, Count count, Dtype dtype) const {
+  [[nodiscard]] Case base(const Algorithm* algorithm, const Problem& problem, Count count, Dtype dtype) const {
     Case one;
     one.collective = problem.collective;
+    one.backend = backend_;
     one.transport = transport_;
     one.dtype = has_data(problem.collective) ? dtype : Dtype::f32;
     one.op = is_reducing(problem.collective) ? base_op_of(problem.collective) : Op::none;
@@ -155,10 +159,10 @@ class Builder {
     one.root = problem.root;
     one.pairing = problem.pairing;
     set_count(one, count);
-    one.algorithm = std::string(algorithm.name);
+    one.algorithm = algorithm == nullptr ? kNone : algorithm->name;
     return one;
   }
-  void add_counts(const Algorithm& algorithm, const Problem& problem) {
+  void add_counts(const Algorithm* algorithm, const Problem& problem) {
     const int ranks = problem.ranks;
     for (const Count count : std::set<Count>{0, 1, ranks - 1, ranks, ranks + 1, kAwkward}) {
       add_forms(base(algorithm, problem, count));
@@ -167,12 +171,12 @@ class Builder {
     const bool is_of_bytes = buffer_bytes(problem, count, size_of(base_dtype_)) > kMostBytesOfBaseDtype;
     const Dtype dtype = is_of_bytes ? byte_dtype_ : base_dtype_;
     add_forms(base(algorithm, problem, count, dtype));
-    if (segments_of(algorithm, problem, dtype, count) < 2) {
-      add_forms(base(algorithm, problem, above_one_segment(algorithm, problem, base_dtype_)));
+    if (algorithm != nullptr && segments_of(*algorithm, problem, dtype, count) < 2) {
+      add_forms(base(algorithm, problem, above_one_segment(*algorithm, problem, base_dtype_)));
     }
   }
   /// Windows that the user asked for, of short messages and of long ones, and pairs of ranks that are no neighbours.
-  void add_pairings(const Algorithm& algorithm, Problem problem) {
+  void add_pairings(const Algorithm* algorithm, Problem problem) {
     for (const int window : has_window(problem.collective) ? sweep_.windows : std::vector<int>()) {
       problem.pairing.window = window;
       for (const Count count : {Count{1}, kAwkward}) add_forms(base(algorithm, problem, count));
@@ -262,6 +266,7 @@ class Builder {
   }
 
   const Sweep& sweep_;
+  std::string backend_;
   std::string transport_;
   std::vector<Counts> counts_;
   Dtype base_dtype_{};
@@ -287,16 +292,28 @@ Result<Conformance> conformance_cases(const Sweep& sweep) {
         append_new(names, std::string(algorithm->name));
         const bool is_wanted = wanted.contains(std::string(algorithm->name));
         if (is_wanted) used.emplace(algorithm->name);
-        if (is_all || is_wanted) builder.add_algorithm(collective, *algorithm, ranks);
+        if (is_all || is_wanted) builder.add_algorithm(collective, algorithm, ranks);
       }
     }
   };
+  const std::vector<std::string> transports = transports_of(sweep);
+  const std::vector<std::string> backends =
+      sweep.backends.empty() ? std::vector{std::string(kOwnBackend)} : sweep.backends;
+  bool has_own = false;
   for (const int ranks : sweep.ranks) {
-    for (const std::string& transport : transports_of(sweep)) {
-      builder.set_transport(transport);
-      add_all(ranks);
+    for (const std::string& backend : backends) {
+      const bool is_own = backend_of(backend) == kOwnBackend;
+      has_own |= is_own;
+      builder.set_backend(backend);
+      for (const std::string& transport : transports) {
+        builder.set_transport(transport);
+        if (is_own) add_all(ranks);
+      }
+      if (is_own) continue;
+      for (const Collective collective : sweep.collectives) builder.add_algorithm(collective, nullptr, ranks);
     }
   }
+  if (!has_own) return builder.take();
   for (const std::string& name : wanted) {
     if (!used.contains(name)) return unknown_name("algorithm of the collectives that are checked", name, names);
   }

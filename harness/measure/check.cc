@@ -2,6 +2,9 @@
 #include "harness/measure/check.h"
 
 #include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
 
 #include "harness/measure/order.h"
 #include "harness/measure/rows.h"
@@ -22,10 +25,19 @@ constexpr int kBarrierRounds = 12;
 // Elements of a block that has an operation on special values: enough for all kinds of them, and no more than it takes.
 constexpr Count kLeastSpecial = 256;
 constexpr Count kMostSpecial = 4096;
-/// How late the late rank of a barrier is: far longer than a barrier takes if every rank has a core. If ranks share
+/// How late a late rank is: far longer than a barrier takes if every rank has a core. If ranks share
 /// cores it is longer than a turn of the run queue, for which a rank that leaves too early may have to wait.
 constexpr std::int64_t kLateNs = 200'000;
 constexpr std::int64_t kLateOnSharedCoresNs = 5'000'000;
+
+/// Pairs of operations on different data, one right after the other.
+constexpr int kTurns = 12;
+/// Their salts are those of no other operation of a check.
+constexpr std::uint64_t kFirstSaltOfTurns = 8 * kSaltsOfAForm;
+
+std::int64_t late_ns(const Runner& runner) {
+  return runner.yields() && runner.count() > 1 ? kLateOnSharedCoresNs : kLateNs;
+}
 
 /// How long an operation is watched once it is complete.
 constexpr std::int64_t kWatchNs = 100'000;
@@ -68,6 +80,31 @@ Result<Damage> check_data(Runner& runner, Variant& variant) {
                     .is_last = round + 1 == rounds.number};
     TUTTI_ASSIGN_OR_RETURN(const Damage found, check_operation(runner, variant, look));
     add_operation(damage, found);
+  }
+  return damage;
+}
+
+/// Pairs of operations without a pause between them, each on data of its own: a rank that begins the second one may
+/// not disturb ranks that are still in the first. Every other pair has a late rank.
+Result<Damage> check_in_turn(Runner& runner, Variant& variant, Variant& other) {
+  Damage damage;
+  RankTimes times;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const std::uint64_t salt = kFirstSaltOfTurns + 2 * static_cast<std::uint64_t>(turn);
+    variant.refill(salt);
+    other.refill(salt + 1);
+    variant.announce();
+    const auto late = turn % 2 == 1 ? std::optional(turn / 2 % runner.job_ranks()) : std::nullopt;
+    TUTTI_RETURN_IF_ERROR(variant.run(times, late, late_ns(runner)));
+    TUTTI_RETURN_IF_ERROR(other.run(times));
+    runner.settle();
+    for (Variant* const each : {&variant, &other}) {
+      Damage found = each->verify({});
+      if (found.wrong > 0) {
+        found.text += fmt::format(", with a call on other data right {} it", each == &variant ? "behind" : "before");
+      }
+      add_operation(damage, found);
+    }
   }
   return damage;
 }
@@ -129,12 +166,11 @@ Result<Damage> check_barrier_rule(Runner& runner, Variant& variant, const Sight&
   Damage damage;
   RankTimes times;
   TUTTI_RETURN_IF_ERROR(runner.compare_clocks());
-  const std::int64_t late_ns = runner.yields() && runner.count() > 1 ? kLateOnSharedCoresNs : kLateNs;
   for (int round = 0; round < kBarrierRounds; ++round) {
     const int late = round % runner.job_ranks();
     variant.announce();
     TUTTI_RETURN_IF_ERROR(runner.start_together().status());
-    TUTTI_RETURN_IF_ERROR(variant.run(times, late, late_ns));
+    TUTTI_RETURN_IF_ERROR(variant.run(times, late, late_ns(runner)));
     runner.settle();
     TUTTI_ASSIGN_OR_RETURN(
         const std::vector<BarrierTimes> all,
@@ -188,13 +224,17 @@ Result<Damage> damage_of_all(Runner& runner, const Case& one, const Damage& mine
   return damage;
 }
 
-Result<Row> check_case(Runner& runner, Variant& variant) {
+Result<Row> check_case(Runner& runner, Variant& variant, Variant* other) {
   const Case& one = variant.instance();
   const auto check = [&] {
     if (runner.order() != nullptr) return check_in_order(runner, variant, *runner.order());
     return one.collective == Collective::barrier ? check_barrier_rule(runner, variant) : check_data(runner, variant);
   };
-  TUTTI_ASSIGN_OR_RETURN(const Damage mine, check());
+  TUTTI_ASSIGN_OR_RETURN(Damage mine, check());
+  if (other != nullptr) {
+    TUTTI_ASSIGN_OR_RETURN(const Damage found, check_in_turn(runner, variant, *other));
+    add_operation(mine, found);
+  }
   TUTTI_ASSIGN_OR_RETURN(const Damage damage, damage_of_all(runner, one, mine));
   return checked_row(variant, damage, has_data(one.collective) && has_special_operation(variant));
 }

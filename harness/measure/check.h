@@ -28,7 +28,9 @@ namespace tutti::harness::measure {
 
 /// The row (ok or wrong, with the diagnosis) is runner 0's result; other runners get an empty one.
 /// Errors: those of the variant's operations and of the runner; the job is then over.
-[[nodiscard]] Result<Row> check_case(Runner& runner, Variant& variant);
+/// `other`: the same case in other buffers, whose operations then also come between those of `variant` (check_in_turn).
+/// May be null.
+[[nodiscard]] Result<Row> check_case(Runner& runner, Variant& variant, Variant* other = nullptr);
 
 /// Operations on consecutive salts after which every rank has contributed to every element.
 [[nodiscard]] int passes_of(const Variant& variant);

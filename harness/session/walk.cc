@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/cases/backend_name.h"
 #include "harness/faults/trial.h"
 #include "harness/machine/clock.h"
 #include "harness/measure/check.h"
@@ -152,12 +153,23 @@ Result<Variant> SessionWalk::make_ready(const Case& one, std::uint32_t number) {
   return Variant::create(runner_, request);
 }
 
+Result<std::optional<Variant>> SessionWalk::other_of(const Variant& variant) {
+  const Case& one = variant.instance();
+  const bool is_proved = backend_of(one.backend) == kOwnBackend;
+  if (is_proved || spec_.as<CheckTask>() == nullptr || !has_data(one.collective)) return std::optional<Variant>();
+  Result<Variant> other = make_ready(one, variant.number().value_or(0));
+  TUTTI_ASSIGN_OR_RETURN(const Reason refusal, runner_.first_reason(other.status()));
+  if (refusal.is_any()) return std::optional<Variant>();
+  return std::optional<Variant>(std::move(other).value());
+}
+
 Result<std::vector<Row>> SessionWalk::check(std::vector<Variant>& variants) {
   std::vector<Row> rows;
   for (Variant& variant : variants) {
     const auto* const task = spec_.as<RepeatTask>();
-    TUTTI_ASSIGN_OR_RETURN(
-        Row row, task == nullptr ? check_case(runner_, variant) : repeat_case(runner_, variant, *task, send_));
+    TUTTI_ASSIGN_OR_RETURN(std::optional<Variant> other, other_of(variant));
+    TUTTI_ASSIGN_OR_RETURN(Row row, task == nullptr ? check_case(runner_, variant, other ? &*other : nullptr)
+                                                    : repeat_case(runner_, variant, *task, send_));
     set_conditions_of_ranks(row, spec_.conditions);
     rows.push_back(std::move(row));
   }

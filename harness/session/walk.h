@@ -50,6 +50,8 @@ class SessionWalk {
   Status foresee(std::size_t index, Prospect& prospect);
   Result<Variant> make_ready(const Case& one, std::uint32_t number);
   Result<std::vector<Row>> check(std::vector<Variant>& variants);
+  /// The same case once more, of a backend whose plans are not proved; empty where a check needs none.
+  Result<std::optional<Variant>> other_of(const Variant& variant);
   /// The cells as the calls of a trace: reports the rows of each step, and of the whole.
   Status replay_trace(const MeasureTask& task);
   /// What the calls of a trace are, on each system alike.

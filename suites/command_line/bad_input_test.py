@@ -230,7 +230,6 @@ class Values(BadInput):
         self.refused("check", "--case", barrier, "--ranks-as", "threads", names=["--ranks-as", "--case"])
         if support.HAS_OPENMPI:
             self.refused("run", "--case", identifier.format("openmpi.ring"), names=["--case", "'openmpi.none'"])
-            self.refused("check", "--case", identifier.format("openmpi.none"), names=["--case", "'tutti'", "'openmpi'"])
 
 
 class CommandLine(BadInput):
