@@ -2,6 +2,7 @@
 #include "harness/record/launches.h"
 
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +12,8 @@
 
 namespace tutti::harness::record {
 namespace {
+
+constexpr std::size_t kMostSpreadsShown = 5;
 
 bool is_usable(const Row& row) {
   const bool is_right = row.verdict == Verdict::ok || row.verdict == Verdict::unchecked;
@@ -25,14 +28,14 @@ std::vector<double> medians_of(const std::vector<Row>& launches) {
   return medians;
 }
 
-/// The one that says most: a wrong result is not outvoted by right ones.
+/// The one that says most: a wrong result is not outvoted by right ones, nor what was measured by what was not.
 int weight(const Row& row) {
   switch (row.verdict) {
-    case Verdict::ok:
-      return 0;
-    case Verdict::unchecked:
-      return 1;
     case Verdict::skipped:
+      return 0;
+    case Verdict::ok:
+      return 1;
+    case Verdict::unchecked:
       return 2;
     case Verdict::error:
       return 3;
@@ -49,6 +52,26 @@ std::optional<double> median_where_known(const std::vector<Row>& launches, std::
     if (one.*member) values.push_back(*(one.*member));
   }
   return values.empty() ? std::nullopt : std::optional(median_of(std::move(values)));
+}
+
+/// "1 of 6 launches: ...", with what the first launch without a time says; `reason` where all have one.
+std::string partial_text(const std::vector<Row>& launches, std::size_t timed, const std::string& reason) {
+  const auto without = std::ranges::find_if_not(launches, is_usable);
+  if (without == launches.end()) return reason;
+  return fmt::format("{} of {}{}{}", timed, counted(launches.size(), "launch", "es"),
+                     without->reason.empty() ? "" : ": ", without->reason);
+}
+
+/// What the cells of one block of a table have in common: all but the size.
+std::string block_of_cell(const std::string& cell) {
+  std::string block;
+  for (std::size_t i = 0; i < cell.size(); ++i) {
+    const bool begins_part = i > 0 && cell[i - 1] == '/';
+    const std::size_t end = cell.find_first_not_of("0123456789", i);
+    if (begins_part && end != i && end != std::string::npos && cell[end] == 'B') i = end;
+    block += cell[i];
+  }
+  return block;
 }
 
 std::string percent(const std::optional<double>& part, const std::optional<double>& whole) {
@@ -110,13 +133,20 @@ void Launches::add(std::span<const Row> rows) {
 
 std::vector<Launches::Cases> Launches::cases_by_starter() const {
   std::vector<Cases> list;
-  for (const std::string& cell : order_) {
-    const auto of_cell = cases_.find(cell);
-    if (of_cell == cases_.end()) continue;
+  for (auto first = order_.begin(); first != order_.end();) {
+    const auto is_of_block = [block = block_of_cell(*first)](const std::string& cell) {
+      return block_of_cell(cell) == block;
+    };
+    const auto last = std::find_if_not(first, order_.end(), is_of_block);
     for (const std::string& starter : starters_) {
-      const auto cases = of_cell->second.find(starter);
-      if (cases != of_cell->second.end()) list.push_back(cases->second);
+      for (auto cell = first; cell != last; ++cell) {
+        const auto of_cell = cases_.find(*cell);
+        if (of_cell == cases_.end()) continue;
+        const auto cases = of_cell->second.find(starter);
+        if (cases != of_cell->second.end()) list.push_back(cases->second);
+      }
     }
+    first = last;
   }
   return list;
 }
@@ -156,6 +186,7 @@ Row Launches::joined(const std::vector<Row>& launches) const {
   row.time_min = summary.min;
   row.time_max = summary.max;
   if (row.verdict == Verdict::ok) row.reason.clear();  // of a launch without a time
+  if (is_usable(row)) row.reason = partial_text(launches, medians.size(), row.reason);
   const auto with_rate =
       std::ranges::find_if(launches, [](const Row& one) { return one.message_rate && is_usable(one); });
   if (with_rate != launches.end() && *row.time_median > 0) {
@@ -192,6 +223,13 @@ Summary Launches::ratios(const Row& ours, const Row& theirs) const {
 
 std::optional<double> Launches::ratio(const Row& ours, const Row& theirs) const { return ratios(ours, theirs).median; }
 
+double Launches::share_between(const std::vector<Row>& launches) {
+  const std::vector<double> medians = medians_of(launches);
+  if (medians.empty()) return 0;
+  const Summary summary = summarise(medians);
+  return (*summary.max - *summary.min) / 2 / *summary.median;
+}
+
 std::string Launches::spread_of_case(const std::vector<Row>& launches) const {
   std::vector<Summary> summaries;
   for (const Row& row : launches) {
@@ -205,17 +243,23 @@ std::string Launches::spread_of_case(const std::vector<Row>& launches) const {
 }
 
 std::string Launches::spread() const {
-  std::string text;
+  struct Line {
+    double share;  ///< of the time, between launches
+    std::string text;
+  };
+  std::vector<Line> lines;
   std::size_t most = 0, rows = 0;
   Twins twins;
   for (const Cases& cases : cases_by_starter()) {
     std::vector<std::string> parts;
     std::vector<std::string> comparisons;
+    double share = 0;
     for (const Key& one : cases) {
       const std::vector<Row>& launches = rows_.at(one);
       most = std::max(most, launches.size());
       rows += launches.size();
       parts.push_back(spread_of_case(launches));
+      share = std::max(share, share_between(launches));
       for (const Key& other : cases) {
         const Row& mine = launches.front();
         const Row& theirs = rows_.at(other).front();
@@ -226,10 +270,19 @@ std::string Launches::spread() const {
       }
     }
     const std::string under = starters_.size() > 1 ? fmt::format(" ({})", cases.front().starter) : "";
-    text += fmt::format("#   {}{}: {}{}\n", cell_of_case(cases.front().case_id), under, fmt::join(parts, ", "),
-                        fmt::join(comparisons, ""));
+    lines.push_back({.share = share,
+                     .text = fmt::format("#   {}{}: {}{}\n", cell_of_case(cases.front().case_id), under,
+                                         fmt::join(parts, ", "), fmt::join(comparisons, ""))});
   }
-  if (text.empty()) return text;
+  if (lines.empty()) return "";
+  const std::size_t shown = std::min(lines.size(), kMostSpreadsShown);
+  const std::size_t more = lines.size() - shown;
+  if (more > 0) std::ranges::stable_sort(lines, std::greater(), &Line::share);
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) text += lines[i].text;
+  if (more > 0) {
+    text += fmt::format("#   and {} with less between launches: --csv and --json have the rows of each launch\n", more);
+  }
   const bool has_intervals = static_cast<std::int64_t>(most) >= kLeastSamplesForInterval;
   return fmt::format(
       "# {}, {} in all: time is the median of their medians, ratio that of their ratios; {}\n"

@@ -31,13 +31,15 @@ class Launches {
   /// The rows of one cell of one launch.
   void add(std::span<const Row> rows);
 
-  /// One row per case and starter, cell by cell and in it starter by starter, as far as there are rows.
+  /// One row per case and starter, as far as there are rows: of cells that differ in their size alone, starter by
+  /// starter. The verdict is that of what was measured; a reason says of how many launches.
   [[nodiscard]] std::vector<std::vector<Row>> cells() const;
   /// Of the times of two cases of one cell under one starter, in each launch that has both right.
   [[nodiscard]] Summary ratios(const Row& ours, const Row& theirs) const;
   /// Their median.
   [[nodiscard]] std::optional<double> ratio(const Row& ours, const Row& theirs) const;
-  /// How far the launches lie apart, how sure each is of itself, and how sure the ratios are: a line for each cell.
+  /// How far the launches lie apart, how sure each is of itself, and how sure the ratios are: a line for each cell, of
+  /// many cells for the five whose launches lie furthest apart.
   /// With a twin beside its backend (case.h) also in how many cells the interval of their ratio contains 1.
   [[nodiscard]] std::string spread() const;
 
@@ -54,6 +56,7 @@ class Launches {
   [[nodiscard]] std::vector<Cases> cases_by_starter() const;  ///< as `cells`
 
   [[nodiscard]] const std::vector<Row>& launches_of(const Row& row) const;
+  [[nodiscard]] static double share_between(const std::vector<Row>& launches);
   [[nodiscard]] std::string spread_of_case(const std::vector<Row>& launches) const;
   [[nodiscard]] Row joined(const std::vector<Row>& launches) const;
 

@@ -257,6 +257,12 @@ Arrangement arrangement_of(std::span<const Row> rows, const TableLayout& layout)
   return arrangement;
 }
 
+/// Whether the time is not known to within itself.
+bool is_without_meaning(const Row& row) {
+  if (!row.time_median || !row.time_ci_low || !row.time_ci_high) return false;
+  return (*row.time_ci_high - *row.time_ci_low) / 2 > *row.time_median;
+}
+
 }  // namespace
 
 std::optional<double> ratio_within_a_launch(const Row& ours, const Row& theirs) {
@@ -311,6 +317,10 @@ void Table::count(std::span<const Row> rows) {
       const bool is_other = !is_own(reference) && cell_of_case(reference.case_id) == cell_of_case(row.case_id);
       const auto value = is_other ? ratio_(row, reference) : std::nullopt;
       if (!value) continue;
+      if (is_without_meaning(row) || is_without_meaning(reference)) {
+        ++ratios_[reference.backend].unknown;
+        continue;
+      }
       ratios_[reference.backend].add(*value);
       if (is_twin(reference.backend)) continue;  // nobody that could be the best
       references_.insert(reference.backend);
@@ -327,8 +337,13 @@ void Table::Ratios::add(double ratio) {
 }
 
 std::string Table::Ratios::line(std::string_view of_whom) const {
-  return fmt::format("# ratio, time of {} / time of {}: geometric mean {} over {}, of which {} above 1\n", kOwnBackend,
-                     of_whom, ratio_text(std::exp(log_sum / static_cast<double>(cells))), cells, slower);
+  const std::string mean = cells == 0
+                               ? ""
+                               : fmt::format("geometric mean {} over {}, of which {} above 1",
+                                             ratio_text(std::exp(log_sum / static_cast<double>(cells))), cells, slower);
+  const std::string without =
+      unknown == 0 ? "" : fmt::format("{}{} left out, as a ci is above 100 %", mean.empty() ? "" : "; ", unknown);
+  return fmt::format("# ratio, time of {} / time of {}: {}{}\n", kOwnBackend, of_whom, mean, without);
 }
 
 std::string Table::cell(std::span<const Row> rows) {

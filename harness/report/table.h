@@ -67,7 +67,8 @@ class Table {
 
   /// What was verified, how the ratios came out, to each reference and to the best one of each cell, and what was left
   /// out. A call without a byte (fewer bytes asked for
-  /// than an element has) shows its ratio, but the mean is of those that do what the collective is for.
+  /// than an element has) shows its ratio, but the mean is of those that do what the collective is for. Nor is it of
+  /// those with a ci above 100 %.
   [[nodiscard]] std::string footer(std::span<const LeftOut> left_out) const;
 
   /// The lines of `text` within the width: broken between words.
@@ -80,6 +81,7 @@ class Table {
   struct Ratios {
     std::int64_t cells = 0;
     std::int64_t slower = 0;
+    std::int64_t unknown = 0;  ///< of a time whose interval is wider than twice the time: in no mean
     double log_sum = 0;
 
     void add(double ratio);

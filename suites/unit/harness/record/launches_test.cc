@@ -181,6 +181,57 @@ TEST(Launches, AWrongResultIsNotOutvoted) {
   EXPECT_EQ(row.time_median, 8);  // of those that are right
 }
 
+TEST(Launches, WhatSomeLaunchesMeasuredIsNotSkipped) {
+  Launches launches({kCell});
+  launches.add(std::vector{row_of_launch("tutti", 1, 8, 0.1)});
+  for (int launch = 2; launch <= 6; ++launch) {
+    Row skipped = row_of_launch("tutti", launch, 1, 0.1);
+    skipped.time_median.reset();
+    skipped.verdict = Verdict::skipped;
+    skipped.reason = "it was over before";
+    launches.add(std::vector{skipped});
+  }
+  const Row row = launches.cells().at(0).at(0);
+  EXPECT_EQ(row.verdict, Verdict::ok);
+  EXPECT_EQ(row.reason, "1 of 6 launches: it was over before");
+  EXPECT_EQ(row.time_median, 8);
+}
+
+TEST(Launches, OfOneBlockTheCellsOfAStarterStandTogether) {
+  const std::string large = "all_reduce/shm/float/sum/P2.processes/none/128B/out/private/isolated";
+  const std::string other = "broadcast/shm/float/none/P2.processes/root0/128B/out/private/isolated";
+  Launches launches({kCell, large, other});
+  Row broadcast = row_of_launch("tutti", 1, 1, 0.1);
+  broadcast.case_id = "broadcast/tutti.ring/shm/float/none/P2.processes/root0/128B/out/private/isolated";
+  for (const char* starter : {"spawn", "openmpi"}) {
+    for (Row row : {row_of_launch("tutti", 1, 1, 0.1), row_of_launch("tutti", 1, 1, 0.1, 128), broadcast}) {
+      row.starter = starter;
+      launches.add(std::vector{row});
+    }
+  }
+  std::vector<std::string> order;
+  for (const auto& cell : launches.cells()) order.push_back(cell[0].starter + " " + cell_of_case(cell[0].case_id));
+  EXPECT_EQ(order, (std::vector{"spawn " + kCell, "spawn " + large, "openmpi " + kCell, "openmpi " + large,
+                                "spawn " + other, "openmpi " + other}));
+}
+
+TEST(Launches, OfManyCellsTheFiveThatLieFurthestApartAreShown) {
+  std::vector<std::string> cells;
+  for (int bytes = 8; bytes < 16; ++bytes) {
+    cells.push_back(fmt::format("all_reduce/shm/float/sum/P2.processes/none/{}B/out/private/isolated", bytes));
+  }
+  Launches launches(cells);
+  for (int bytes = 8; bytes < 16; ++bytes) {
+    launches.add(std::vector{row_of_launch("tutti", 1, 10, 0.1, bytes)});
+    launches.add(std::vector{row_of_launch("tutti", 2, 10 + bytes, 0.1, bytes)});
+  }
+  const std::string text = launches.spread();
+  EXPECT_LT(text.find("/15B/"), text.find("/14B/"));
+  EXPECT_THAT(text, HasSubstr("/11B/"));
+  EXPECT_THAT(text, Not(HasSubstr("/10B/")));
+  EXPECT_THAT(text, HasSubstr("#   and 3 with less between launches: --csv and --json have the rows of each launch\n"));
+}
+
 TEST(Launches, CellsAreToldInTheOrderOfTheSweepAsFarAsTheyRan) {
   const std::string large = "all_reduce/shm/float/sum/P2.processes/none/128B/out/private/isolated";
   Launches launches({kCell, "not run", large});
@@ -209,7 +260,7 @@ TEST(Launches, WhatDisturbedOneOfThemStandsWithAll) {
   EXPECT_EQ(joined.disturbed, "load; quota; steal");
   EXPECT_EQ(joined.invalid_share, 0.75);
   EXPECT_EQ(joined.time_median, 13) << "of those that have one";
-  EXPECT_EQ(joined.reason, "");
+  EXPECT_EQ(joined.reason, "2 of 3 launches: no time");
   EXPECT_TRUE(has_mark(joined, kLateStarts));
 }
 

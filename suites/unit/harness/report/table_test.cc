@@ -369,6 +369,19 @@ TEST(Table, TheMeanOfRatiosHasNoCallsWithoutBytesButBarriers) {
   EXPECT_THAT(table.footer({}), HasSubstr("geometric mean 1.00 over 2, of which 1 above 1\n"));
 }
 
+TEST(Table, ATimeThatIsNotKnownToWithinItselfIsInNoMean) {
+  Table table;
+  std::vector<Row> unknown = pair_of(64, 8, 4);
+  unknown[0].time_ci_low = 2;
+  unknown[0].time_ci_high = 19;
+  EXPECT_THAT(table.cell(unknown), HasSubstr("2.00"));
+  EXPECT_THAT(table.footer({}),
+              HasSubstr("# ratio, time of tutti / time of openmpi: 1 left out, as a ci is above 100 %\n"));
+  EXPECT_THAT(table.cell(pair_of(128, 1, 4)), HasSubstr("0.25"));
+  EXPECT_THAT(table.footer({}),
+              HasSubstr("geometric mean 0.25 over 1, of which 0 above 1; 1 left out, as a ci is above 100 %\n"));
+}
+
 TEST(Table, FooterSaysWhatWasVerifiedAndWhatWasNot) {
   Table table;
   static_cast<void>(table.cell(pair_of(8, 1, 4)));
