@@ -98,10 +98,11 @@ Status check_pairs(const harness::Sweep& sweep, bool has_dtypes) {
 }
 
 std::string title_of(const Case& one) {
-  if (!has_data(one.collective)) return fmt::format("{}, {} ranks", to_string(one.collective), one.ranks);
+  if (!has_data(one.collective))
+    return fmt::format("{}, {}", to_string(one.collective), harness::counted(one.ranks, "rank"));
   const std::string op = one.op == Op::none ? "" : fmt::format(" {}", to_string(one.op));
-  return fmt::format("{}, {} ({}){}, {} ranks", to_string(one.collective), to_string(harness::class_of(one.dtype)),
-                     to_string(one.dtype), op, one.ranks);
+  return fmt::format("{}, {} ({}){}, {}", to_string(one.collective), to_string(harness::class_of(one.dtype)),
+                     to_string(one.dtype), op, harness::counted(one.ranks, "rank"));
 }
 
 /// Prints trials as they come.

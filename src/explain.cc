@@ -7,6 +7,7 @@
 #include "harness/cases/expand.h"
 #include "harness/draw/columns.h"
 #include "harness/explain/page.h"
+#include "harness/text/counted.h"
 #include "harness/text/streams.h"
 #include "harness/text/text.h"
 #include "harness/verify/check.h"
@@ -120,7 +121,7 @@ int verdict(Count checked, Count wrong, const std::string& first_wrong) {
         checked, checked == 1 ? "" : "s");
     return exit_ok;
   }
-  harness::print("\nWRONG: {} of {} elements; {}\n", wrong, checked, first_wrong);
+  harness::print("\nWRONG: {} of {}; {}\n", wrong, harness::counted(checked, "element"), first_wrong);
   return exit_wrong;
 }
 

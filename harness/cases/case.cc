@@ -17,6 +17,7 @@
 #include "harness/cases/kinds.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/settings.h"
+#include "harness/text/counted.h"
 #include "impl/schedule/tuning.h"
 
 namespace tutti::harness::cases {
@@ -350,8 +351,8 @@ Status complete_counts(Case& one, const std::vector<Counts>& known) {
                  case_id(one));
   }
   if (!fits(*found, one.problem())) {
-    return error(Code::invalid_argument, "case id '{}': the file has {} counts, which is not one for each of {} ranks",
-                 case_id(one), found->numbers.size(), one.ranks);
+    return error(Code::invalid_argument, "case id '{}': the file has {}, which is not one for each of {}", case_id(one),
+                 counted(found->numbers.size(), "count"), counted(one.ranks, "rank"));
   }
   const std::int64_t bytes = one.bytes;
   one.counts = *found;
@@ -363,8 +364,8 @@ Status complete_counts(Case& one, const std::vector<Counts>& known) {
 Result<Case> parse_case_id(std::string_view id) {
   std::vector<std::string_view> parts = split(id, '/');
   if (parts.size() != kParts.size()) {
-    return error(Code::invalid_argument, "case id '{}' has {} parts, not {}: {}\nan example: {}", shown(id),
-                 parts.size(), kParts.size(), fmt::join(kParts, "/"), kExample);
+    return error(Code::invalid_argument, "case id '{}' has {}, not {}: {}\nan example: {}", shown(id),
+                 counted(parts.size(), "part"), kParts.size(), fmt::join(kParts, "/"), kExample);
   }
   TUTTI_ASSIGN_OR_RETURN(Case one, IdReader(std::move(parts)).read());
   // A name may be written in several ways, an id only in one: that of the rows.

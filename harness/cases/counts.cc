@@ -14,6 +14,7 @@
 #include "harness/cases/counts_name.h"
 #include "harness/cases/drawn_counts.h"
 #include "harness/cases/kinds.h"
+#include "harness/text/counted.h"
 #include "harness/text/read_file.h"
 #include "impl/types/number.h"
 #include "impl/types/scramble.h"
@@ -162,8 +163,8 @@ std::string misfit(const Counts& counts, const Problem& problem) {
   }
   const std::string matrix =
       takes_matrix(problem) ? fmt::format(" or {}", problem.ranks * problem.ranks) : std::string();
-  return fmt::format("a file of {} counts: {} on {} ranks needs {}{}", counts.numbers.size(),
-                     to_string(problem.collective), problem.ranks, problem.ranks, matrix);
+  return fmt::format("a file of {}: {} on {} needs {}{}", counted(counts.numbers.size(), "count"),
+                     to_string(problem.collective), counted(problem.ranks, "rank"), problem.ranks, matrix);
 }
 
 Counts drawn_counts(Pattern pattern, std::uint64_t seed) {

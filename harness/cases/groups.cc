@@ -8,6 +8,7 @@
 #include "harness/cases/case.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/sweep.h"
+#include "harness/text/counted.h"
 #include "impl/types/names.h"
 #include "impl/types/number.h"
 
@@ -67,8 +68,9 @@ std::string to_string(const Groups& groups) {
 
 Status check_groups(const Groups& groups, int ranks) {
   if (groups.kind == Groups::Kind::adjacent && ranks != groups.count * groups.ranks_of_each) {
-    return error(Code::invalid_argument, "'{}' deals {} ranks, and there are {}: did you mean --ranks {}?",
-                 to_string(groups), groups.count * groups.ranks_of_each, ranks, groups.count * groups.ranks_of_each);
+    return error(Code::invalid_argument, "'{}' deals {}, and --ranks is {}: did you mean --ranks {}?",
+                 to_string(groups), counted(groups.count * groups.ranks_of_each, "rank"), ranks,
+                 groups.count * groups.ranks_of_each);
   }
   if (groups.kind == Groups::Kind::modulo && ranks < groups.count) {
     return error(Code::invalid_argument, "'{}' needs a rank for each of {} groups, and there are {}: did you mean {}?",

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/cases/sweep.h"
+#include "harness/text/counted.h"
 
 namespace tutti::harness::doctor {
 namespace {
@@ -19,7 +20,7 @@ constexpr std::int64_t kLittleShm = std::int64_t{128} << 20;
 
 using List = std::vector<Symptom>;
 
-std::string cores_text(std::size_t number) { return fmt::format("{} core{}", number, number == 1 ? "" : "s"); }
+std::string cores_text(std::size_t number) { return counted(number, "core"); }
 
 void look_at_what_blocks(const MachineCondition& c, List& list) {
   if (!c.probes.memory_refusal.empty()) {
@@ -45,8 +46,8 @@ void look_at_time(const MachineCondition& c, List& list) {
          fmt::format("the cgroup grants the time of {:.2f} cores, and {} may be used", *c.quota_cores, allowed),
          "ranks wait by spinning; together they use up the quota, and all are stopped until its next period, up to 100 "
          "ms later",
-         fmt::format("at most {} ranks, or a quota of {} cores (docker run --cpuset-cpus instead of --cpus)",
-                     std::max(1, static_cast<int>(std::floor(*c.quota_cores))), allowed)});
+         fmt::format("at most {}, or a quota of {} (docker run --cpuset-cpus instead of --cpus)",
+                     counted(std::max(1, static_cast<int>(std::floor(*c.quota_cores))), "rank"), cores_text(allowed))});
   }
   if (c.load > kMostLoad * static_cast<double>(allowed)) {
     list.push_back({"load", Severity::spoils, fmt::format("a load of {:.2f} on {}", c.load, cores_text(allowed)),
@@ -91,10 +92,11 @@ void look_at_speed(const MachineCondition& c, List& list) {
 
 void look_at_places(const MachineCondition& c, List& list) {
   if (c.allowed.size() < c.online.size()) {
-    list.push_back(
-        {"affinity", Severity::note, fmt::format("{} of {} cores may be used", c.allowed.size(), c.online.size()),
-         "more ranks than that share cores, and a scheduler is measured with them",
-         fmt::format("at most {} ranks, or a wider mask (taskset, cpuset of the container)", c.allowed.size())});
+    list.push_back({"affinity", Severity::note,
+                    fmt::format("{} of {} may be used", c.allowed.size(), cores_text(c.online.size())),
+                    "more ranks than that share cores, and a scheduler is measured with them",
+                    fmt::format("at most {}, or a wider mask (taskset, cpuset of the container)",
+                                counted(c.allowed.size(), "rank"))});
   }
   if (!c.allowed_shared.empty()) {
     std::vector<std::string> sets;

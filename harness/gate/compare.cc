@@ -177,7 +177,7 @@ Judgement judge_times(const Compared& cell, const Compared& alike, Evidence& evi
                               dropped == 0 ? "" : " that others did not disturb, in one state of the machine",
                               100 * kGateConfidence)};
   }
-  const std::string of = fmt::format("{} and {} launches", alike.mine.size(), alike.other.size());
+  const std::string of = fmt::format("{} and {}", alike.mine.size(), counted(alike.other.size(), "launch", "es"));
   return judge_interval(evidence, {.middle = shift.middle, .low = *shift.low, .high = *shift.high}, of);
 }
 

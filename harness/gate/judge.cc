@@ -10,6 +10,7 @@
 
 #include "harness/statistics/paired.h"
 #include "harness/statistics/statistics.h"
+#include "harness/text/counted.h"
 #include "impl/types/names.h"
 
 namespace tutti::harness::gate {
@@ -109,9 +110,9 @@ Judgement without_interval(const Evidence& evidence) {
                               alone, alone + paired)};
   }
   return {.opinion = Opinion::undecided,
-          .reason = fmt::format("{} pairs of {}, too few for an interval of {:.0f} %{}{}", evidence.log_ratios.size(),
-                                evidence.pairs_of, 100 * kGateConfidence, evidence.untimed.empty() ? "" : "; ",
-                                evidence.untimed)};
+          .reason = fmt::format("{} of {}, too few for an interval of {:.0f} %{}{}",
+                                counted(evidence.log_ratios.size(), "pair"), evidence.pairs_of, 100 * kGateConfidence,
+                                evidence.untimed.empty() ? "" : "; ", evidence.untimed)};
 }
 
 Judgement judge_against_floors(const Evidence& evidence, const Interval& interval, std::string_view of) {
@@ -221,8 +222,8 @@ Judgement judge_unfinished(const Evidence& evidence, const std::string& why) {
 
 std::string disturbance_text(const Evidence& evidence) {
   if (evidence.disturbed_rows == 0) return {};
-  return fmt::format("{} of {} rows were disturbed: {}", evidence.disturbed_rows, evidence.rows,
-                     shown(evidence.disturbed));
+  return fmt::format("{} of {} {} disturbed: {}", evidence.disturbed_rows, counted(evidence.rows, "row"),
+                     evidence.rows == 1 ? "was" : "were", shown(evidence.disturbed));
 }
 
 }  // namespace tutti::harness::gate

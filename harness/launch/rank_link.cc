@@ -21,6 +21,7 @@
 #include "harness/process/processes.h"
 #include "harness/process/start_command.h"
 #include "harness/process/waits.h"
+#include "harness/text/counted.h"
 #include "harness/text/streams.h"
 #include "impl/bootstrap/meeting.h"
 #include "impl/bootstrap/rendezvous.h"
@@ -190,7 +191,7 @@ Status RankLink::receive_welcome() {
   }
   const auto world = number_in_environment("TUTTI_RANK") ? std::nullopt : first_number(kRanksVariables);
   if (world && *world != processes) {
-    return error(Code::mismatch, "mpirun started {} ranks, the launcher expects {}", *world, processes);
+    return error(Code::mismatch, "mpirun started {}, the launcher expects {}", counted(*world, "rank"), processes);
   }
   TUTTI_ASSIGN_OR_RETURN(payload_, read_text(given[0].get()));
   TUTTI_ASSIGN_OR_RETURN(board_memory_, Mapping::map(given[1].get(), Board::bytes(ranks_)));

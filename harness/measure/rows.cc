@@ -10,6 +10,7 @@
 #include "harness/measure/check.h"
 #include "harness/measure/settling.h"
 #include "harness/statistics/statistics.h"
+#include "harness/text/counted.h"
 
 namespace tutti::harness::measure {
 namespace {
@@ -37,7 +38,7 @@ void set_arrivals(Row& row, const Series& series, const CellOptions& options) {
   row.invalid_share = static_cast<double>(late) / static_cast<double>(taken(series));
   if (*row.invalid_share > kMostLateSamples) add_mark(row, kLateStarts);
   if (row.samples > 0) return;
-  row.reason = fmt::format("no time: to each of {} samples a rank came late", taken(series));
+  row.reason = fmt::format("no time: to each of {} a rank came late", counted(taken(series), "sample"));
 }
 
 /// What the ranks of a sample took: the fastest, all in the mean, and the slowest.
@@ -246,7 +247,8 @@ std::string inputs_text(const Variant& variant) {
   const Case& one = variant.instance();
   if (variant.values() != Values::exact) return fmt::format("; {} values", to_string(variant.values()));
   if (passes_of(variant) == 1) return {};
-  return fmt::format("; {} passes of {} ranks", passes_of(variant), contributors_of(one.dtype, one.op, one.ranks));
+  return fmt::format("; {} passes of {}", passes_of(variant),
+                     counted(contributors_of(one.dtype, one.op, one.ranks), "rank"));
 }
 
 }  // namespace tutti::harness::measure

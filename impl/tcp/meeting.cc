@@ -18,6 +18,7 @@
 #include "impl/tcp/greeting.h"
 #include "impl/tcp/interface.h"
 #include "impl/tcp/sealed_stream.h"
+#include "impl/types/counted.h"
 
 namespace tutti::tcp {
 namespace {
@@ -216,8 +217,9 @@ class Hosting {
     if (!turned_away_.empty())
       others += fmt::format("; of another job, or one too many, were {}", fmt::join(turned_away_, ", "));
     return error(unexplained.empty() ? Code::unavailable : Code::timeout,
-                 "{} of {} processes did not come to {} within {:.1f} s: {}{}", missing.size(), has_come_.size(),
-                 request_.address, seconds_of(request_.timeout), fmt::join(missing, ", "), others);
+                 "{} of {} did not come to {} within {:.1f} s: {}{}", missing.size(),
+                 counted(has_come_.size(), "process", "es"), request_.address, seconds_of(request_.timeout),
+                 fmt::join(missing, ", "), others);
   }
 
   const MeetingRequest& request_;

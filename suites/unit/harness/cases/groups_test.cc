@@ -42,7 +42,7 @@ TEST(Groups, WhatIsNoneIsRefusedWithBothForms) {
 TEST(Groups, RanksThatDoNotFitAreNamed) {
   EXPECT_TRUE(check_groups(parse_groups("2x4").value(), 8).is_ok());
   EXPECT_THAT(std::string(check_groups(parse_groups("2x4").value(), 4).message()),
-              AllOf(HasSubstr("'2x4'"), HasSubstr("there are 4"), HasSubstr("did you mean --ranks 8?")));
+              AllOf(HasSubstr("'2x4'"), HasSubstr("--ranks is 4"), HasSubstr("did you mean --ranks 8?")));
   EXPECT_TRUE(check_groups(parse_groups("MOD:3").value(), 3).is_ok());
   EXPECT_THAT(std::string(check_groups(parse_groups("MOD:3").value(), 2).message()),
               HasSubstr("did you mean 'MOD:2'?"));

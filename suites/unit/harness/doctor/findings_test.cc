@@ -71,7 +71,7 @@ TEST_F(Doctor, FindsTheQuotaOfAContainer) {
   EXPECT_THAT(names_of(condition), ElementsAre("spoils quota", "spoils dev_shm", "note virtual", "note little_memory"));
   const std::vector<Symptom> findings = findings_of(condition);
   EXPECT_EQ(findings[0].what, "the cgroup grants the time of 1.50 cores, and 4 may be used");
-  EXPECT_THAT(findings[0].advice, HasSubstr("at most 1 ranks"));
+  EXPECT_THAT(findings[0].advice, HasSubstr("at most 1 rank, "));
   EXPECT_THAT(diagnosis_text(condition, findings), HasSubstr("virtual machine (QEMU/KVM), in a container"));
 }
 
