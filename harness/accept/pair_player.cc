@@ -107,9 +107,10 @@ void PairPlayer::try_with_thirds() {
     if (!is_lost(node) && partners.size() == 1 && !thirds_.contains(node)) suspects.push_back(node);
   }
   for (const int node : suspects) {
-    thirds_[node] = good;
+    thirds_[node] = {};
     for (const int third : good) {
       if (is_stopped_() || is_lost(node, third)) continue;
+      thirds_[node].push_back(third);
       const Test test{.measure = Measure::bandwidth, .bytes = plan_.bytes};
       const Transfer pair{.sender = node, .receiver = third};
       const Outcome outcome = play_groups({pair}, {test}).front().front();
@@ -168,11 +169,12 @@ std::vector<Finding> PairPlayer::findings() const {
       if (node > partner || is_lost(node) || is_lost(partner)) continue;
       const auto thirds = thirds_.find(node);
       const auto again = works_again_.find({node, partner});
-      const bool works_again = again != works_again_.end() && again->second;
+      // Once: it works again, or the end came before it could play again.
+      const bool failed_once = again == works_again_.end() || again->second;
       found.push_back({.what = nodes_.size() == 2 ? Class::either : Class::hung,
                        .first = node,
                        .second = partner,
-                       .judgement = works_again ? Judgement{.verdict = Verdict::suspect} : failed,
+                       .judgement = failed_once ? Judgement{.verdict = Verdict::suspect} : failed,
                        .tests = again == works_again_.end() ? 1 : 2,
                        .thirds = thirds == thirds_.end() ? std::vector<int>() : thirds->second,
                        .detail = details_.at(node)});

@@ -284,8 +284,9 @@ std::string sentence_without_rail(const AcceptReport& report, const Finding& fin
   const bool failed_once = (finding.what == Class::hung || finding.what == Class::either) &&
                            finding.judgement.verdict == Verdict::suspect && finding.judgement.middle == 0;
   if (failed_once) {
-    return fmt::format("{} and {} failed with each other once, and not when they played again: {}",
-                       name_of(report, finding.first), name_of(report, finding.second), finding.detail);
+    return fmt::format("{} and {} failed with each other once, and {}: {}", name_of(report, finding.first),
+                       name_of(report, finding.second),
+                       finding.tests > 1 ? "not when they played again" : "did not play again", finding.detail);
   }
   if (finding.what == Class::split) return split_sentence(report, finding);
   if (finding.what == Class::fleet) {

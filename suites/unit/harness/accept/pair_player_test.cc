@@ -26,6 +26,7 @@ class FailingPair final : public Crew {
   [[nodiscard]] int nodes() const override { return crew_.nodes(); }
   [[nodiscard]] std::string name_of(int node) const override { return crew_.name_of(node); }
   [[nodiscard]] int leaf_of(int node) const override { return crew_.leaf_of(node); }
+  [[nodiscard]] bool has_failed() const { return has_failed_; }
   [[nodiscard]] std::vector<std::vector<Outcome>> play(const std::vector<Group>& groups,
                                                        const std::vector<Test>& tests) override {
     auto outcomes = crew_.play(groups, tests);
@@ -34,6 +35,7 @@ class FailingPair final : public Crew {
           groups[i].size() == 2 && std::ranges::count(groups[i], 2) + std::ranges::count(groups[i], 5) == 2;
       if (!is_pair || failures_ == 0) continue;
       --failures_;
+      has_failed_ = true;
       for (Outcome& one : outcomes[i]) one = {.ending = Ending::failed, .detail = "rank 1 was killed by signal 9"};
     }
     return outcomes;
@@ -42,6 +44,7 @@ class FailingPair final : public Crew {
  private:
   PretendedCrew crew_;
   int failures_;
+  bool has_failed_ = false;
 };
 
 AcceptReport report_of(int failures) {
@@ -60,6 +63,26 @@ TEST(AcceptPairPlayer, APairThatFailsAndThenWorksIsASuspect) {
   EXPECT_EQ(
       sentence_of(report, finding),
       "node3 and node6 failed with each other once, and not when they played again: rank 1 was killed by signal 9");
+}
+
+TEST(AcceptPairPlayer, APairThatFailsAtTheEndOfTheTimeIsASuspect) {
+  FailingPair crew(8, 1000);
+  class Stopped final : public Observer {
+   public:
+    explicit Stopped(const FailingPair& crew) : crew_(crew) {}
+    [[nodiscard]] bool is_stopped() override { return crew_.has_failed(); }
+
+   private:
+    const FailingPair& crew_;
+  } observer(crew);
+  const AcceptReport report = accept_cluster(crew, {.stages = {"pairs"}}, observer);
+  const auto failed = std::ranges::find(report.findings.parts, Class::hung, &Finding::what);
+  ASSERT_NE(failed, report.findings.parts.end());
+  EXPECT_EQ(failed->judgement.verdict, Verdict::suspect);
+  EXPECT_EQ(failed->tests, 1);
+  EXPECT_TRUE(failed->thirds.empty());
+  EXPECT_EQ(sentence_of(report, *failed),
+            "node3 and node6 failed with each other once, and did not play again: rank 1 was killed by signal 9");
 }
 
 TEST(AcceptPairPlayer, APairThatFailsTwiceFails) {
