@@ -40,6 +40,26 @@ Result<Arrivals> arrivals_of(const Json& json) {
   return arrivals;
 }
 
+Json json_of(const std::vector<LogHistogram>& waits) {
+  Json list = Json::array();
+  for (const LogHistogram& one : waits) {
+    Json bins = Json::array();
+    for (const auto& [bin, count] : one.bins()) bins.push_back({bin, count});
+    list.push_back(std::move(bins));
+  }
+  return list;
+}
+
+/// To be called in what read_json calls.
+Result<std::vector<LogHistogram>> waits_of(const Json& json) {
+  std::vector<LogHistogram> waits;
+  for (const auto& bins : json.get<std::vector<std::vector<std::pair<int, std::int64_t>>>>()) {
+    TUTTI_ASSIGN_OR_RETURN(LogHistogram one, LogHistogram::from_bins({bins.begin(), bins.end()}));
+    waits.push_back(std::move(one));
+  }
+  return waits;
+}
+
 bool fits(std::size_t ranks, std::size_t others) { return ranks == 0 || others == 0 || ranks == others; }
 
 }  // namespace
@@ -77,7 +97,9 @@ void RankTally::add(std::span<const Sample> samples, double apart_us, bool are_a
 }
 
 void RankTally::count(const Times& times, bool are_alike) {
-  came.add(times.came_us, times.all_us, times.apart_us);
+  const auto last = came.add(times.came_us, times.all_us, times.apart_us);
+  waits.resize(came.ranks.size());
+  if (last) waits[static_cast<std::size_t>(last->rank)].add(last->waited);
   if (!are_alike) return;
   const std::size_t ranks = times.took_us.size();
   std::vector<double> ends_us;
@@ -96,6 +118,8 @@ Status RankTally::add(const RankTally& other) {
                  came.ranks.size());
   }
   came.add(other.came);
+  waits.resize(came.ranks.size());
+  for (std::size_t rank = 0; rank < other.waits.size(); ++rank) waits[rank].add(other.waits[rank]);
   ended.add(other.ended);
   own_us.resize(std::max(own_us.size(), other.own_us.size()));
   for (std::size_t rank = 0; rank < other.own_us.size(); ++rank) own_us[rank] += other.own_us[rank];
@@ -104,24 +128,31 @@ Status RankTally::add(const RankTally& other) {
 }
 
 std::string RankTally::json() const {
-  return Json{{"came", json_of(came)}, {"ended", json_of(ended)}, {"own_us", own_us}, {"middle_us", middle_us}}.dump();
+  return Json{{"came", json_of(came)},
+              {"waits", json_of(waits)},
+              {"ended", json_of(ended)},
+              {"own_us", own_us},
+              {"middle_us", middle_us}}
+      .dump();
 }
 
 Result<RankTally> RankTally::from_json(std::string_view text) {
   return read_json(Code::invalid_argument, "what ranks came to", text, [](const Json& json) -> Result<RankTally> {
     RankTally tally;
     TUTTI_ASSIGN_OR_RETURN(tally.came, arrivals_of(json.at("came")));
+    TUTTI_ASSIGN_OR_RETURN(tally.waits, waits_of(json.at("waits")));
     TUTTI_ASSIGN_OR_RETURN(tally.ended, arrivals_of(json.at("ended")));
     tally.own_us = json.at("own_us").get<std::vector<double>>();
     tally.middle_us = json.at("middle_us").get<double>();
-    const bool fit =
-        fits(tally.came.ranks.size(), tally.ended.ranks.size()) && tally.own_us.size() == tally.ended.ranks.size();
+    const bool fit = fits(tally.came.ranks.size(), tally.ended.ranks.size()) &&
+                     tally.own_us.size() == tally.ended.ranks.size() && tally.waits.size() == tally.came.ranks.size();
     if (!fit) return error(Code::invalid_argument, "what ranks came to is of different numbers of ranks");
     return tally;
   });
 }
 
 std::vector<RankResult> rank_results(const RankTally& tally, std::span<const std::string> hosts) {
+  constexpr double kMedian = 0.5, kMost = 0.95;
   std::vector<embed::Straggler> ends(tally.came.ranks.size());
   for (const embed::Straggler& one : stragglers_of(tally.ended)) ends[static_cast<std::size_t>(one.rank)] = one;
   std::vector<RankResult> reports;
@@ -133,6 +164,8 @@ std::vector<RankResult> rank_results(const RankTally& tally, std::span<const std
                       .came_last = one.last,
                       .waited_us = tally.came.ranks[rank].waited,
                       .waited_share = one.share,
+                      .median_us = tally.waits[rank].quantile(kMedian),
+                      .p95_us = tally.waits[rank].quantile(kMost),
                       .ended_samples = tally.ended.operations,
                       .ended_last = ends[rank].last,
                       .is_late = one.is_one,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/record/samples.h"
+#include "harness/statistics/log_histogram.h"
 #include "impl/embed/stragglers.h"
 #include "impl/types/status.h"
 
@@ -18,6 +19,7 @@ namespace tutti::harness::record {
 /// Times in microseconds.
 struct RankTally {
   embed::Arrivals came;             ///< of all samples
+  std::vector<LogHistogram> waits;  ///< by rank, of samples to which it came last: what another rank waited for it
   embed::Arrivals ended;            ///< of samples whose ranks all do the same: the rank that ended last "came" last
   std::vector<double> own_us = {};  ///< of these, by rank: what it took from its own arrival to its own end
   double middle_us = 0;             ///< of these: the median of what the ranks took, added up
@@ -53,6 +55,8 @@ struct RankResult {
   std::int64_t came_last = 0;
   double waited_us = 0;     ///< by another rank, all samples together
   double waited_share = 0;  ///< of the time of all samples
+  double median_us = 0;     ///< what another rank waited, of the samples to which it came last; 0: there are none
+  double p95_us = 0;        ///< of these, what 95 % do not exceed
   std::int64_t ended_samples = 0;
   std::int64_t ended_last = 0;
   double own_ratio = 0;  ///< what it took / the median of all ranks; 0: no sample tells

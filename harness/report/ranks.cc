@@ -17,6 +17,9 @@ double percent(std::int64_t part, std::int64_t all) {
   return all > 0 ? 100 * static_cast<double>(part) / static_cast<double>(all) : 0;
 }
 
+std::string wait_text(double us) { return us > 0 ? fmt::format("{:.2f}", us) : "-"; }
+Json wait_or_null(double us) { return us > 0 ? Json(us) : Json(); }
+
 std::string where(const RankResult& one) {
   return one.host.empty() ? fmt::format("rank {}", one.rank) : fmt::format("rank {} on {}", one.rank, one.host);
 }
@@ -48,16 +51,18 @@ std::string ranks_table(std::span<const RankResult> ranks) {
   std::size_t widest = std::string_view("host").size();
   for (const RankResult& one : ranks) widest = std::max(widest, one.host.size());
   std::string text = fmt::format(
-      "# ranks of P={} over all cells, worst first: {}\n#  rank  {:<{}}  came last  others waited  ended last  own "
-      "time\n",
+      "# ranks of P={} over all cells, worst first: {}\n#  rank  {:<{}}  came last  others waited  median (us)    p95 "
+      "(us)  "
+      "ended last  own time\n",
       ranks.size(), counted(ranks.front().samples, "sample"), "host", widest);
   for (const RankResult& one : ranks) {
     const std::string ended =
         one.ended_samples > 0 ? fmt::format("{:.1f} %", percent(one.ended_last, one.ended_samples)) : "-";
     const std::string own = one.own_ratio > 0 ? fmt::format("{:+.1f} %", 100 * (one.own_ratio - 1)) : "-";
-    text += fmt::format("#  {:>4}  {:<{}}  {:>7.1f} %  {:>11.1f} %  {:>10}  {:>8}{}\n", one.rank,
+    text += fmt::format("#  {:>4}  {:<{}}  {:>7.1f} %  {:>11.1f} %  {:>11}  {:>10}  {:>10}  {:>8}{}\n", one.rank,
                         one.host.empty() ? "-" : one.host, widest, percent(one.came_last, one.samples),
-                        100 * one.waited_share, ended, own, one.is_late || one.is_slow ? "  <- straggler" : "");
+                        100 * one.waited_share, wait_text(one.median_us), wait_text(one.p95_us), ended, own,
+                        one.is_late || one.is_slow ? "  <- straggler" : "");
   }
   return text;
 }
@@ -71,6 +76,8 @@ std::string ranks_json(std::span<const RankResult> ranks) {
                     {"came_last", one.came_last},
                     {"waited_us", one.waited_us},
                     {"waited_share", one.waited_share},
+                    {"waited_median_us", wait_or_null(one.median_us)},
+                    {"waited_p95_us", wait_or_null(one.p95_us)},
                     {"ended_samples", one.ended_samples},
                     {"ended_last", one.ended_last},
                     {"own_ratio", one.own_ratio > 0 ? Json(one.own_ratio) : Json()},

@@ -2,8 +2,8 @@
 // The ranks of a run, as text and as JSON: who was waited for, and how long each took beside the others.
 //
 //   # ranks of P=4 over all cells, worst first: 1000 samples
-//   #  rank  host   came last  others waited  ended last  own time
-//   #     1  node5     61.2 %          4.1 %      88.0 %   +14.0 %  <- straggler
+//   #  rank  host   came last  others waited  median (us)    p95 (us)  ended last  own time
+//   #     1  node5     61.2 %          4.1 %        52.10      318.44      88.0 %   +14.0 %  <- straggler
 #pragma once
 
 #include <span>

@@ -104,10 +104,13 @@ std::string schema_json() {
                          {"comes_late", {{"type", "boolean"}}},
                          {"ends_late", {{"type", "boolean"}}}},
                         true);
+  for (const char* key : {"waited_median_us", "waited_p95_us"})  // appended later
+    rank["properties"][key] = {{"type", {"number", "null"}}};
   document["properties"]["ranks"] = {{"description",
                                       "by number of ranks, worst first: samples to which a rank came last and what "
-                                      "another rank waited for it, samples "
-                                      "that it ended last, its own time / the median, and whether it is a straggler"},
+                                      "another rank waited for it (all together, of the time, median and 95th "
+                                      "percentile of these samples), samples that it ended last, its own time / the "
+                                      "median, and whether it is a straggler"},
                                      {"type", "object"},
                                      {"additionalProperties", {{"type", "array"}, {"items", std::move(rank)}}}};
   const Json number_or_null{{"type", {"integer", "null"}}};

@@ -19,20 +19,21 @@ double log_of_binomial(std::int64_t trials, std::int64_t hits, double share) {
 
 }  // namespace
 
-void Arrivals::add(std::span<const double> came, double took, double apart) {
+std::optional<LastRank> Arrivals::add(std::span<const double> came, double took, double apart) {
   if (ranks.empty()) ranks.resize(came.size());
   TUTTI_ASSERT(came.size() == ranks.size(), "arrivals of {} ranks beside those of {}", came.size(), ranks.size());
   ++operations;
   time += took;
-  if (came.size() < 2) return;
+  if (came.size() < 2) return std::nullopt;
   const auto last = std::ranges::max_element(came);
   const double sum = std::accumulate(came.begin(), came.end(), 0.0,
                                      [last](double total, double one) { return total + (*last - one); });
   const double waited = sum / static_cast<double>(came.size() - 1);
-  if (!(waited > apart)) return;
+  if (!(waited > apart)) return std::nullopt;
   RankArrivals& rank = ranks[static_cast<std::size_t>(last - came.begin())];
   ++rank.last;
   rank.waited += waited;
+  return LastRank{.rank = static_cast<int>(last - came.begin()), .waited = waited};
 }
 
 void Arrivals::add(const Arrivals& other) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,12 @@ struct TUTTI_API RankArrivals {
   double waited = 0;      ///< in these, how long another rank waited for it: the mean of the others, added up
 };
 
+/// The rank that came last to an operation.
+struct LastRank {
+  int rank = 0;
+  double waited = 0;  ///< how long another rank waited for it: the mean of the others
+};
+
 /// What operations have shown of all ranks. All times have one unit, which their user chooses.
 struct TUTTI_API Arrivals {
   std::int64_t operations = 0;
@@ -24,8 +31,9 @@ struct TUTTI_API Arrivals {
   std::vector<RankArrivals> ranks = {};
 
   /// Counts an operation that took `took`. `came` holds when each rank came, by rank, on one clock. Ranks whose mean
-  /// wait for the last one is at most `apart` came together: no rank was last. Requires: as many ranks as before.
-  void add(std::span<const double> came, double took, double apart = 0);
+  /// wait for the last one is at most `apart` came together: no rank was last. Returns the rank that was. Requires: as
+  /// many ranks as before.
+  std::optional<LastRank> add(std::span<const double> came, double took, double apart = 0);
   /// Counts the operations of `other` as well. Requires: the same number of ranks, or none here or there.
   void add(const Arrivals& other);
 };

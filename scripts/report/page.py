@@ -131,6 +131,11 @@ def percent_text(value: object) -> str:
     return f"{100 * value:.1f} %" if is_number(value) else ""
 
 
+def microseconds_text(value: object) -> str:
+    """A time with two digits after the point."""
+    return f"{value:.2f}" if is_number(value) else ""
+
+
 def ranks_of(bundle: dict) -> list[dict]:
     """What each rank came to, by source and number of ranks; the worst first. A damaged entry is left aside."""
     lines = []
@@ -143,7 +148,9 @@ def ranks_of(bundle: dict) -> list[dict]:
                 lines.append({
                     "file": source_name(bundle, number), "group": style.plain(group), "rank": style.plain(one.get("rank")),
                     "host": style.plain(one.get("host") or ""), "came": percent_text(share["came"]),
-                    "waited": percent_text(one.get("waited_share")), "ended": percent_text(share["ended"]),
+                    "waited": percent_text(one.get("waited_share")),
+                    "median": microseconds_text(one.get("waited_median_us")), "p95": microseconds_text(one.get("waited_p95_us")),
+                    "ended": percent_text(share["ended"]),
                     "own": f"{100 * one['own_ratio'] - 100:+.1f} %" if is_number(one.get("own_ratio")) else "",
                     "straggler": "straggler" if one.get("comes_late") is True or one.get("ends_late") is True else ""})
     return lines

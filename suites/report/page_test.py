@@ -213,13 +213,14 @@ class Page(unittest.TestCase):
         healthy = {"rank": 0, "host": "", "samples": 1000, "came_last": 0, "waited_us": 0.0, "waited_share": 0.0,
                    "ended_samples": 0, "ended_last": 0, "own_ratio": None, "comes_late": False, "ends_late": False}
         late = {**healthy, "rank": 1, "host": bundles.HOSTILE, "came_last": 612, "waited_share": 0.041, "ended_samples": 500,
-                "ended_last": 440, "own_ratio": 1.14, "comes_late": True}
+                "ended_last": 440, "own_ratio": 1.14, "comes_late": True,
+                "waited_median_us": 52.1, "waited_p95_us": 318.444}
         bundle["sources"][0]["ranks"] = {"P2": [late, healthy], "P3": "damaged", "P4": [7]}
         page = Reader(bundles.page_of(bundle))
         self.assertIn("Ranks", page.headings)
         rows = [row for row in page.rows if "P2" in row]
-        self.assertEqual(rows, [["made.json", "P2", "1", bundles.HOSTILE, "61.2 %", "4.1 %", "88.0 %", "+14.0 %", "straggler"],
-                                ["made.json", "P2", "0", "", "0.0 %", "0.0 %", "", "", ""]])
+        self.assertEqual(rows, [["made.json", "P2", "1", bundles.HOSTILE, "61.2 %", "4.1 %", "52.10", "318.44", "88.0 %", "+14.0 %", "straggler"],
+                                ["made.json", "P2", "0", "", "0.0 %", "0.0 %", "", "", "", "", ""]])
 
     def test_what_a_run_left_out(self):
         bundle = bundles.usual()

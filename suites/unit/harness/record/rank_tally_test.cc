@@ -82,11 +82,16 @@ TEST(RankTally, DamageIsRefused) {
   EXPECT_THAT(said("{}"), HasSubstr("came"));
   const std::string none = R"({"operations":0,"time":0,"last":[],"waited":[]})";
   const std::string two = R"({"operations":1,"time":1,"last":[0,1],"waited":[0,1]})";
-  const auto text = [](const std::string& came, const std::string& ended, const std::string& own) {
-    return R"({"came":)" + came + R"(,"ended":)" + ended + R"(,"own_us":)" + own + R"(,"middle_us":0})";
+  const auto text = [](const std::string& came, const std::string& ended, const std::string& own,
+                       const std::string& waits = "[[],[]]") {
+    return R"({"came":)" + came + R"(,"waits":)" + waits + R"(,"ended":)" + ended + R"(,"own_us":)" + own +
+           R"(,"middle_us":0})";
   };
   EXPECT_EQ(said(text(two, none, "[]")), "");
   EXPECT_THAT(said(text(two, none, "[1]")), HasSubstr("different numbers of ranks"));
+  EXPECT_THAT(said(text(two, none, "[]", "[[]]")), HasSubstr("different numbers of ranks"));
+  EXPECT_THAT(said(text(two, none, "[]", "[[],[[7,-1]]]")), HasSubstr("a count of -1 is not from 1 to "));
+  EXPECT_THAT(said(text(two, none, "[]", "[[],[[7]]]")), HasSubstr("what ranks came to"));
   EXPECT_THAT(said(text(R"({"operations":1,"time":1,"last":[0],"waited":[0,1]})", none, "[]")),
               HasSubstr("1 ranks came last, and 2 were waited for"));
 }
@@ -100,6 +105,24 @@ TEST(RankTally, OfSeveralCasesAddUpForAsManyRanks) {
   EXPECT_EQ(all.came.operations, 6);
   EXPECT_THAT(all.own_us, ElementsAre(60, 84));
   EXPECT_EQ(all.add(three).code(), Code::invalid_argument);
+}
+
+TEST(RankResults, HaveTheMedianAndTheLongWaitsForARank) {
+  RankTally one, tally;
+  one.add(samples_of(18, 2, 16), 1, true);
+  ASSERT_TRUE(tally.add(one).is_ok());
+  one = {};
+  one.add(samples_of(2, 80, 100), 1, true);
+  ASSERT_TRUE(tally.add(one).is_ok());
+  const auto results = rank_results(tally, {});
+  EXPECT_EQ(results[0].rank, 1);
+  EXPECT_NEAR(results[0].median_us, 2, 0.03);
+  EXPECT_NEAR(results[0].p95_us, 80, 1);
+  EXPECT_EQ(results[1].median_us, 0);
+  EXPECT_EQ(results[1].p95_us, 0);
+  const auto back = RankTally::from_json(tally.json());
+  ASSERT_TRUE(back.is_ok()) << back.status().message();
+  EXPECT_EQ(rank_results(back.value(), {})[0].p95_us, results[0].p95_us);
 }
 
 TEST(RankResults, NameTheStragglerFirstWithItsHost) {

@@ -14,6 +14,8 @@ const std::vector<RankResult> kTwo{{.rank = 1,
                                     .came_last = 612,
                                     .waited_us = 41,
                                     .waited_share = 0.041,
+                                    .median_us = 52.1,
+                                    .p95_us = 318.444,
                                     .ended_samples = 500,
                                     .ended_last = 440,
                                     .own_ratio = 1.14,
@@ -23,9 +25,9 @@ const std::vector<RankResult> kTwo{{.rank = 1,
 TEST(Ranks, TheTableHasAllOfThem) {
   EXPECT_EQ(ranks_table(kTwo),
             "# ranks of P=2 over all cells, worst first: 1000 samples\n"
-            "#  rank  host   came last  others waited  ended last  own time\n"
-            "#     1  node5     61.2 %          4.1 %      88.0 %   +14.0 %  <- straggler\n"
-            "#     0  -          0.0 %          0.0 %           -         -\n");
+            "#  rank  host   came last  others waited  median (us)    p95 (us)  ended last  own time\n"
+            "#     1  node5     61.2 %          4.1 %        52.10      318.44      88.0 %   +14.0 %  <- straggler\n"
+            "#     0  -          0.0 %          0.0 %            -           -           -         -\n");
   EXPECT_EQ(ranks_table({}), "");
 }
 
@@ -47,8 +49,10 @@ TEST(Ranks, ALineNamesEachStraggler) {
 TEST(Ranks, AsJsonHaveWhatIsMeasured) {
   EXPECT_EQ(ranks_json(kTwo),
             R"([{"rank":1,"host":"node5","samples":1000,"came_last":612,"waited_us":41.0,"waited_share":0.041,)"
+            R"("waited_median_us":52.1,"waited_p95_us":318.444,)"
             R"("ended_samples":500,"ended_last":440,"own_ratio":1.14,"comes_late":true,"ends_late":false},)"
             R"({"rank":0,"host":"","samples":1000,"came_last":0,"waited_us":0.0,"waited_share":0.0,)"
+            R"("waited_median_us":null,"waited_p95_us":null,)"
             R"("ended_samples":0,"ended_last":0,"own_ratio":null,"comes_late":false,"ends_late":false}])");
 }
 

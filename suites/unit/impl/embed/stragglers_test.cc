@@ -38,9 +38,12 @@ TEST(Arrivals, TheLastRankIsCountedWithTheMeanWaitOfTheOthers) {
 
 TEST(Arrivals, WithinWhatIsApartNoRankIsLast) {
   Arrivals arrivals;
-  arrivals.add(std::array{0.0, 2.0}, 10, 2.0);
+  EXPECT_FALSE(arrivals.add(std::array{0.0, 2.0}, 10, 2.0));
   EXPECT_EQ(arrivals.ranks[1].last, 0);
-  arrivals.add(std::array{0.0, 2.1}, 10, 2.0);
+  const auto last = arrivals.add(std::array{0.0, 2.1}, 10, 2.0);
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->rank, 1);
+  EXPECT_DOUBLE_EQ(last->waited, 2.1);
   EXPECT_EQ(arrivals.ranks[1].last, 1);
   EXPECT_EQ(arrivals.operations, 2);
 }
