@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstring>
 #include <iterator>
+#include <memory>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <thread>
@@ -31,19 +32,44 @@ constexpr auto kHostsEndPatience = 4s;   // a host kills its ranks within about 
 constexpr auto kAgentPatience = 1s;      // and its agent then has nothing more to do
 constexpr auto kReasonPatience = 300ms;  // the reason that a host gives may come later than the end of its agent
 
-constexpr std::size_t kMostLookups = 64;  // at once: a name server may take seconds to say that it knows none
+// A name server may take seconds to say that it does not know a name. This machine knows its own names without asking,
+// so a name that is not found in time is another machine's.
+constexpr std::size_t kMostLookups = 64;  // at once
+constexpr auto kLookupPatience = 1s;
+
+/// Names that are looked up by threads, which may go on after their result has lost its use.
+struct Lookups {
+  explicit Lookups(const std::vector<std::string>& of) : names(of), here(of.size()) {}
+  void perform() {
+    for (std::size_t i = next++; i < names.size() && !is_late; i = next++) {
+      here[i] = tcp::is_this_machine(names[i]);
+      ++done;
+    }
+  }
+  const std::vector<std::string> names;
+  std::vector<std::atomic<bool>> here;  ///< [name] whether it is this machine's
+  std::atomic<std::size_t> next = 0, done = 0;
+  std::atomic<bool> is_late = false;
+};
 
 /// [name] whether it is this machine's.
 std::vector<char> are_here(const std::vector<std::string>& names) {
-  std::vector<char> here(names.size());
-  std::atomic<std::size_t> next = 0;
-  const auto look_up = [&] {
-    for (std::size_t i = next++; i < names.size(); i = next++) here[i] = tcp::is_this_machine(names[i]) ? 1 : 0;
-  };
-  std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < std::min(names.size(), kMostLookups); ++i) threads.emplace_back(look_up);
-  look_up();
-  for (std::thread& thread : threads) thread.join();
+  const auto lookups = std::make_shared<Lookups>(names);
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for this thread
+  for (std::size_t i = 0; i < std::min(names.size(), kMostLookups); ++i) {
+    std::thread([lookups] { lookups->perform(); }).detach();
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  nap_until(
+      kLookupPatience, [&] { return lookups->done == names.size(); }, 1ms);
+  lookups->is_late = true;
+  std::vector<char> here;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool is_own_name = names[i] == "localhost" || names[i] == tcp::hostname();
+    here.push_back(is_own_name || lookups->here[i] ? 1 : 0);
+  }
   return here;
 }
 
