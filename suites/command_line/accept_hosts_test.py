@@ -172,11 +172,27 @@ class AcceptedHosts(unittest.TestCase):
                                                stages="alone,pairs,shifts,rings,groups,soak,job") as run:
                 result = run.wait(support.patience(600))
                 self.assertIn(result.code, [0, 4, 6], result)  # hosts that share two cores are unsteady
-                self.assertEqual({line["stage"] for line in self.written(run)},
-                                 {"alone", "pairs", "shifts", "rings", "groups", "soak", "job"})
+                stages = {line["stage"] for line in self.written(run)}
+                # Suspects play again: by turns hosts have a core and have none.
+                self.assertEqual(stages - {"repeats", "configuration"}, {"alone", "pairs", "shifts", "rings", "groups", "soak", "job"})
                 self.assertEqual(self.failed(run), [])
                 self.assertRegex(result.out, r"(?m)^  4 +\S+ us ")
                 self.assertEqual(run.left_behind(), [], result)
+
+    @support.at_night
+    def test_of_sixty_four_hosts_one_dies_and_the_others_go_on_to_a_verdict(self):
+        with self.on("n[1-64]", "--message-size", "4K", "--budget", "240s", "--json", "{folder}/json") as run:
+            self.until(run, "64 hosts", lambda: len(self.processes(run, "host")) == 64, limit=120)
+            self.after(run, 1)
+            os.kill(self.processes(run, "host")["n5"], signal.SIGKILL)
+            result = run.wait(support.patience(400))
+            self.assertEqual(result.code, CRASH, result)
+            told = json.loads((run.path / "json").read_text())
+            dead = {name for finding in told["findings"] if finding["verdict"] == "FAIL" for name in finding["nodes"]}
+            self.assertEqual(dead, {"n5"}, result)
+            later = [line for line in self.written(run) if line["play"] > 1 and "n5" not in line["group"]]
+            self.assertGreater(len([line for line in later if line["ending"] == "measured"]), 30, result)
+            self.assertEqual(run.left_behind(), [], result)
 
     def test_a_killed_launcher_leaves_nothing(self):
         with self.on("a,b,c,d") as run:

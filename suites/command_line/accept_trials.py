@@ -1,59 +1,79 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: accept_trials.py --program TUTTI [--trials N] [--seed N] [--machines N] [--kinds LIST] [--rail-trials N] [--budget SECONDS]
+"""usage: accept_trials.py --program TUTTI [--trials N] [--seed N] [--machines LIST] [--kinds LIST] [--budget SECONDS] [--minutes N] [--keep FOLDER]
 
-`tutti accept` on machines made of network namespaces, each behind a cable of 100 Mbit/s, with one fault that is drawn: which
-node or pair it names, its class, exit code and exclusion file, and that nothing stays.
+`tutti accept` on machines made of network namespaces, each behind a cable of 100 Mbit/s, with a fault that a seed draws: which node
+or pair it names, its class, exit code and exclusion file, that the pairs of the others are measured, and that nothing stays. Also
+counts how often it ended within the range that --list printed.
 
-  --trials N     (default: 10)
-  --seed N       of the first trial; the next ones count on (default: 1)
-  --machines N   (default: 4)
-  --kinds LIST   of none, nic, nic-out, nic-in, hung, dead, agent (default: these); or of rail-nic, rail-hung, rail-absent:
-                 each machine has two cables, and the fault is on the second
-  --rail-trials N  further trials, of these three (default: 0)
-  --budget N     seconds of one acceptance (default: 600)
+  --trials N       (default: 10)
+  --seed N         of the first trial; the next ones count on (default: 1)
+  --machines LIST  numbers of machines, of which each trial draws one (default: 4,6)
+  --kinds LIST     the kinds of faults to draw from, see below (default: all; a quarter of the trials has none)
+  --budget N       seconds of one acceptance, and twice as many if there are two cables (default: 600)
+  --minutes N      no trial begins later than that (default: no limit)
+  --keep FOLDER    what each acceptance wrote: text, JSON and lines
 
-Exit code: 0 if no trial blamed a part that is well, and each fault that ends tests (hung, dead, agent) was named; else 1. Faults
-of speed that were not decided are counted: on a busy machine they may be. 3 where no namespace can be made.
+A kind: none; nic, nic-out, nic-in: a cable that is slow both ways or one way; link: one that is slow to one machine only; hung: two
+machines that do not reach each other; dead: a cable that is cut while pairs play; busy: a machine with a part of a core; build:
+another build; mtu: another MTU; agent: one that fails. rail-nic, rail-hung, rail-absent: each machine has two cables, and the fault
+is on the second.
+
+Exit code: 0 if no trial blamed a part that is well, and each fault that is not of speed was named in its time; else 1. Faults of
+speed that were not decided, and runs that ended by their budget, are counted: on a busy machine they may be. 3 if no namespace can be made; 2 usage.
 """
 import argparse
+import collections
+import itertools
 import json
+import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import namespaces
 
-RATE = 100  # Mbit/s of a cable
-KINDS = ["none", "nic", "nic-out", "nic-in", "hung", "dead", "agent"]
-SPEEDS = ["nic", "nic-out", "nic-in"]
-RAIL_KINDS = ["rail-nic", "rail-hung", "rail-absent"]
-CODES = {"none": [0], "hung": [5], "dead": [5], "agent": [3], **{kind: [4] for kind in SPEEDS},
-         "rail-nic": [4], "rail-hung": [5], "rail-absent": [3]}
-NOT_DECIDED = [0, 3, 6]  # of a fault of speed: not seen, out of time, undecided
-
-
+RATE = 100        # Mbit/s of a cable
 SECOND = "cable2"  # the interface of each machine that has two
+RAILS = ["10.77.0.0/24", "10.78.0.0/24"]
+NOBODY = "02:00:00:00:00:01"  # a hardware address that no interface has
+OTHER_MTU = 1400
+QUOTA, PERIOD = 5, 10         # ms of a core: what a busy machine has, of each period
+HEALTHY = 0.25                # of the trials
+CLEARS = 30                   # s after the end, in which all processes are gone
+LATE = 120                    # s beyond the budget, after which a run hangs
+UNTIL_CUT = 8                 # s from the first rank on a machine until its cable is cut
 
 
-def lay_second_cables(machines, without=None):
-    """A second interface of each machine but one, in a network of its own behind a switch of its own."""
-    switch = machines.switch
-    switch.run("ip", "link", "add", "switch2", "type", "bridge")
-    switch.run("ip", "link", "set", "switch2", "up")
-    for i, machine in enumerate(machines.all):
-        machine.run("ip", "link", "add", SECOND, "type", "veth", "peer", "name", f"second{i}", "netns", str(switch.holder.pid))
-        switch.run("ip", "link", "set", f"second{i}", "master", "switch2", "up")
-        if i != without:
-            machine.run("ip", "address", "add", machine.address.replace("10.77.", "10.78.") + "/24", "dev", SECOND)
-        machine.run("ip", "link", "set", SECOND, "up")
+class Kind:
+    """What is to be found: the class, the exit code, and who is to blame."""
+
+    def __init__(self, what, code, nodes=1, of_speed=False, rail=False, excludes=True):
+        self.what, self.code, self.nodes, self.of_speed, self.rail, self.excludes = what, code, nodes, of_speed, rail, excludes
 
 
-def has_second_cables(machines):
-    return any(SECOND in machine.run("ls", "/sys/class/net").stdout.split() for machine in machines.all[:1])
+KINDS = {
+    "none": Kind(None, 0, nodes=0),
+    "nic": Kind(["nic"], 4, of_speed=True),
+    "nic-out": Kind(["nic-out"], 4, of_speed=True),
+    "nic-in": Kind(["nic-in"], 4, of_speed=True),
+    "link": Kind(["link"], 4, nodes=2, of_speed=True, excludes=False),
+    "busy": Kind(["node", "nic"], 4, of_speed=True),
+    "hung": Kind(["hung"], 5, nodes=2),
+    "dead": Kind(["dead"], 5),
+    "build": Kind(None, 3),
+    "agent": Kind(None, 3),
+    "mtu": Kind(None, 0, excludes=False),
+    "rail-nic": Kind(["nic"], 4, of_speed=True, rail=True),
+    "rail-hung": Kind(["hung"], 5, nodes=2, rail=True),
+    "rail-absent": Kind(["dead"], 3, rail=True),
+}
+NOT_DECIDED = [0, 3, 6]  # exit codes of a fault of speed, or if the budget was over: not seen, out of time, undecided
 
 
 def traffic(where, words):
@@ -64,134 +84,305 @@ def shape(share):
     return f"rate {RATE * (1 - share):.2f}mbit burst 32k cburst 32k quantum 1514"
 
 
-def limit_cables(machines):
-    """What a machine sends is limited at its own end of the cable, what it receives at the switch."""
-    for i, machine in enumerate(machines.all):
-        cables = [(machine, machines.CABLE), (machines.switch, f"port{i}")]
-        if has_second_cables(machines):
-            cables += [(machine, SECOND), (machines.switch, f"second{i}")]
-        for where, device in cables:
-            traffic(where, f"qdisc add dev {device} root handle 1: htb default 10")
-            traffic(where, f"class add dev {device} parent 1: classid 1:10 htb {shape(0)}")
+class Quota:
+    """A control group whose processes have a part of a core. Raises OSError if none can be made."""
 
+    def __init__(self):
+        is_old = pathlib.Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").exists()
+        self.folder = pathlib.Path("/sys/fs/cgroup/cpu" if is_old else "/sys/fs/cgroup") / f"tutti-trial-{os.getpid()}"
+        self.folder.mkdir()
+        try:
+            if is_old:
+                (self.folder / "cpu.cfs_period_us").write_text(str(1000 * PERIOD))
+                (self.folder / "cpu.cfs_quota_us").write_text(str(1000 * QUOTA))
+            else:
+                (self.folder / "cpu.max").write_text(f"{1000 * QUOTA} {1000 * PERIOD}")
+        except OSError:
+            self.folder.rmdir()
+            raise
 
-def put_in(machines, kind, first, second, share):
-    if kind in ("nic", "nic-out"):
-        traffic(machines.all[first], f"class change dev {machines.CABLE} parent 1: classid 1:10 htb {shape(share)}")
-    if kind in ("nic", "nic-in"):
-        traffic(machines.switch, f"class change dev port{first} parent 1: classid 1:10 htb {shape(share)}")
-    if kind == "hung":
-        for one, other in ((first, second), (second, first)):
-            machines.all[one].run("ip", "neighbour", "replace", machines.all[other].address, "lladdr", "02:00:00:00:00:01", "dev",
-                                  machines.CABLE, "nud", "permanent")
-    if kind == "rail-nic":
-        traffic(machines.all[first], f"class change dev {SECOND} parent 1: classid 1:10 htb {shape(share)}")
-        traffic(machines.switch, f"class change dev second{first} parent 1: classid 1:10 htb {shape(share)}")
-    if kind == "rail-hung":
-        for one, other in ((first, second), (second, first)):
-            machines.all[one].run("ip", "neighbour", "replace", machines.all[other].address.replace("10.77.", "10.78."), "lladdr",
-                                  "02:00:00:00:00:01", "dev", SECOND, "nud", "permanent")
-    if kind == "agent":
-        text = machines.agent.read_text()
-        machines.agent.write_text(text.replace(f"  {machines.all[first].name}|", "  none|"))
-
-
-def judged(machines, kind, first, second, result, document):
-    """"right", "not decided", or what is wrong."""
-    named = {name for finding in document["findings"] if finding["verdict"] == "FAIL" for name in finding["nodes"]}
-    guilty = {"none": [], "hung": [first, second], "rail-hung": [first, second]}.get(kind, [first])
-    names = {machines.all[node].name for node in guilty}
-    if not named <= names:
-        return f"it blames {sorted(named - names)}: " + "; ".join(finding["sentence"] for finding in document["findings"])
-    if kind in RAIL_KINDS:
-        return judged_rail(kind, names, result, document)
-    if result.returncode in CODES[kind] and (kind in ("none", "agent") or named == names):
-        classes = {finding["class"] for finding in document["findings"] if finding["verdict"] == "FAIL"}
-        # A machine that sends and receives slowly has a slow NIC; alone it is as fast as the others.
-        return "right" if kind in ("none", "agent") or classes == {kind} else f"its class is {sorted(classes)}"
-    return "not decided" if kind in SPEEDS and result.returncode in NOT_DECIDED else f"exit code {result.returncode}"
-
-
-def judged_rail(kind, names, result, document):
-    """The second rail is to blame, and nothing on the first one."""
-    if blamed := [finding["sentence"] for finding in document["findings"] if finding["verdict"] == "FAIL" and finding["rail"] != "10.78.0.0/24"]:
-        return f"it does not name the second rail: {blamed}"
-    of_first = {node["node"]: node["verdict"] for node in document["rails"][0]["nodes"]}
-    if any(of_first[name] == "FAIL" for name in names):
-        return f"it blames the first rail: {of_first}"
-    if document["is_interrupted"]:
-        return "not decided"  # out of time
-    if result.returncode not in CODES[kind]:
-        return "not decided" if kind == "rail-nic" and result.returncode in NOT_DECIDED else f"exit code {result.returncode}"
-    named = {(finding["class"], finding["rail"], *sorted(finding["nodes"])) for finding in document["findings"]
-             if finding["verdict"] in ("FAIL", "ERROR")}
-    wanted = {"rail-nic": "nic", "rail-hung": "hung", "rail-absent": "dead"}[kind]
-    return "right" if named == {(wanted, "10.78.0.0/24", *sorted(names))} else f"it names {sorted(named)}"
-
-
-def trial(asked, seed, kinds):
-    draw = random.Random(seed)
-    kind = draw.choice(kinds)
-    budget = asked.budget * (2 if kind in RAIL_KINDS else 1)  # each pair plays on both cables
-    # The launcher is on the first machine: a fault that ends it would be another test.
-    first, second = draw.sample(range(1, asked.machines), 2)
-    share = draw.choice([0.3, 0.4, 0.5])
-    with namespaces.Machines(asked.machines) as machines, tempfile.TemporaryDirectory(prefix="tutti-trials-") as folder:
-        if kind in RAIL_KINDS:
-            lay_second_cables(machines, first if kind == "rail-absent" else None)
-        limit_cables(machines)
-        put_in(machines, kind, first, second, share)
-        path = pathlib.Path(folder) / "json"
-        command = machines.all[0].enter(asked.program, "accept", *machines.options(1), "--message-size", "16K", "--stages",
-                                        "inventory,pairs", "--margin", "15%", "--timeout", "20s", "--budget", f"{budget}s",
-                                        "--json", path, "--exclude", path, *(["--rails", "10.77.0.0/24,10.78.0.0/24"] if kind in RAIL_KINDS else []))
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if kind == "dead":  # once it plays
-            while process.poll() is None and not machines.all[first].processes():
-                pass
+    def remove(self):
+        for _ in range(100):
             try:
-                process.wait(8)
-            except subprocess.TimeoutExpired:
-                machines.all[first].run("ip", "link", "set", machines.CABLE, "down")
-        out, err = process.communicate(timeout=budget + 120)
-        document = json.loads(path.read_text())
-        verdict = judged(machines, kind, first, second, process, document)
-        hosts = [line for line in path.with_suffix(".exclude.hosts").read_text().splitlines() if not line.startswith("#")]
-        if verdict == "right" and kind in ("dead", "agent", "rail-nic", "rail-absent", *SPEEDS) and machines.all[first].name in hosts:
-            verdict = "the hostfile has the faulty node"
-        if kind == "dead":
-            machines.all[first].run("ip", "link", "set", machines.CABLE, "up")
-        if left := machines.left(30):
-            verdict = f"it left {left}"
-    sentence = out.splitlines()[1] if len(out.splitlines()) > 1 else err
-    slower = f" by {100 * share:.0f} %" if kind in (*SPEEDS, "rail-nic") else ""
-    print(f"seed {seed}: {kind} at machine {first}{slower}: {verdict}. {sentence}", flush=True)
-    return verdict
+                self.folder.rmdir()
+                return
+            except OSError:
+                time.sleep(0.05)  # its last process is about to be gone
 
 
-def main():
+def can_limit_cores():
+    try:
+        Quota().remove()
+        return True
+    except OSError:
+        return False
+
+
+class Trial:
+    """One acceptance. `verdict` is "right", "not decided" or what is wrong."""
+
+    def __init__(self, asked, seed):
+        draw = random.Random(seed)
+        self.asked, self.seed = asked, seed
+        self.number = draw.choice(asked.machines)
+        faults = [kind for kind in asked.kinds if kind != "none"]
+        is_healthy = not faults or "none" in asked.kinds and draw.random() < HEALTHY
+        self.name = "none" if is_healthy else draw.choice(faults)
+        self.kind = KINDS[self.name]
+        # The launcher is on the first machine: a fault that ends it would be another test.
+        self.first, self.second = draw.sample(range(1, self.number), 2)
+        self.share = draw.choice([0.3, 0.4, 0.5])
+        self.budget = asked.budget * (2 if self.kind.rail else 1)  # each pair plays on both cables
+        self.quota = None
+        self.verdict, self.sentence, self.seconds, self.forecast = "", "", 0.0, (0.0, 0.0)
+
+    def title(self):
+        who = {0: "", 1: f" at machine {self.first}", 2: f" between machines {self.first} and {self.second}"}[self.kind.nodes]
+        slower = f" by {100 * self.share:.0f} %" if self.kind.of_speed and self.name != "busy" else ""
+        return f"{self.name}{who} of {self.number}{slower}"
+
+    def perform(self):
+        try:
+            with namespaces.Machines(self.number) as machines, tempfile.TemporaryDirectory(prefix="tutti-trials-") as folder:
+                self.machines, self.folder = machines, pathlib.Path(folder)
+                self.lay_cables()
+                self.put_in()
+                self.run()
+        finally:
+            if self.quota:
+                self.quota.remove()
+
+    # ---- the machines and their fault
+
+    def lay_cables(self):
+        """A second cable, if the kind is of rails. What a machine sends is limited at its own end, what it receives at the switch."""
+        if self.kind.rail:
+            self.lay_second_cables()
+        for i, machine in enumerate(self.machines.all):
+            cables = [(machine, self.machines.CABLE), (self.machines.switch, f"port{i}")]
+            if self.kind.rail:
+                cables += [(machine, SECOND), (self.machines.switch, f"second{i}")]
+            for where, device in cables:
+                traffic(where, f"qdisc add dev {device} root handle 1: htb default 10")
+                traffic(where, f"class add dev {device} parent 1: classid 1:10 htb {shape(0)}")
+
+    def lay_second_cables(self):
+        switch = self.machines.switch
+        switch.run("ip", "link", "add", "switch2", "type", "bridge")
+        switch.run("ip", "link", "set", "switch2", "up")
+        for i, machine in enumerate(self.machines.all):
+            machine.run("ip", "link", "add", SECOND, "type", "veth", "peer", "name", f"second{i}", "netns", str(switch.holder.pid))
+            switch.run("ip", "link", "set", f"second{i}", "master", "switch2", "up")
+            if self.name != "rail-absent" or i != self.first:
+                machine.run("ip", "address", "add", self.on_rail(machine) + "/24", "dev", SECOND)
+            machine.run("ip", "link", "set", SECOND, "up")
+
+    def on_rail(self, machine):
+        return machine.address.replace("10.77.", "10.78.") if self.kind.rail else machine.address
+
+    def put_in(self):
+        first, second = self.machines.all[self.first], self.machines.all[self.second]
+        cable, port = (SECOND, "second") if self.kind.rail else (self.machines.CABLE, "port")
+        if self.name in ("nic", "nic-out", "rail-nic"):
+            traffic(first, f"class change dev {cable} parent 1: classid 1:10 htb {shape(self.share)}")
+        if self.name in ("nic", "nic-in", "rail-nic"):
+            traffic(self.machines.switch, f"class change dev {port}{self.first} parent 1: classid 1:10 htb {shape(self.share)}")
+        for one, other in ((first, second), (second, first)):
+            if self.name == "link":
+                traffic(one, f"class add dev {cable} parent 1: classid 1:20 htb {shape(self.share)}")
+                traffic(one, f"filter add dev {cable} protocol ip parent 1: prio 1 u32 match ip dst {other.address}/32 flowid 1:20")
+            if self.name in ("hung", "rail-hung"):
+                one.run("ip", "neighbour", "replace", self.on_rail(other), "lladdr", NOBODY, "dev", cable, "nud", "permanent")
+        if self.name == "mtu":
+            first.run("ip", "link", "set", cable, "mtu", OTHER_MTU)
+        if self.name == "busy":
+            self.quota = Quota()
+            self.change_agent(first, f"holder={first.holder.pid}; echo $$ >{self.quota.folder}/cgroup.procs")
+        if self.name == "agent":
+            self.change_agent(first, f"echo 'no route to {first.name}' >&2; exit 255")
+        if self.name == "build":
+            self.change_agent(first, f"holder={first.holder.pid}; shift 2; set -- host {self.other_build()} \"$@\"")
+
+    def change_agent(self, machine, commands):
+        text = self.machines.agent.read_text()
+        changed = text.replace(f"holder={machine.holder.pid} ;;", f"{commands} ;;")
+        assert changed != text, "the agent has another text"
+        self.machines.agent.write_text(changed)
+
+    def other_build(self):
+        program = self.asked.program.read_bytes()
+        text = subprocess.run([self.asked.program, "--version"], capture_output=True, check=True).stdout
+        commit = re.search(rb"commit (\S+?)\)", text)[1]
+        other = self.folder / "tutti"
+        other.write_bytes(program.replace(commit, commit[::-1]))
+        other.chmod(0o755)
+        return other
+
+    # ---- the acceptance
+
+    def command(self, *words):
+        stages = "inventory,alone,pairs" if self.name == "busy" else "inventory,pairs"  # alone: a slow node is told from a slow NIC
+        rails = ["--rails", ",".join(RAILS)] if self.kind.rail else []
+        return self.machines.all[0].enter(self.asked.program, "accept", *self.machines.options(1), "--message-size", "16K", "--stages",
+                                          stages, "--margin", "15%", "--timeout", "20s", *rails, *words)
+
+    def run(self):
+        listed = subprocess.run(self.command("--list"), capture_output=True, text=True, timeout=LATE, check=True).stdout
+        least, least_unit, most, most_unit = re.search(r"([\d.]+) (s|min) to ([\d.]+) (s|min)\. \^C", listed).groups()
+        in_seconds = {"s": 1, "min": 60}
+        self.forecast = float(least) * in_seconds[least_unit], float(most) * in_seconds[most_unit]
+        files = {name: self.folder / name for name in ("json", "lines", "x")}
+        begin = time.monotonic()
+        process = subprocess.Popen(self.command("--budget", f"{self.budget}s", "--json", files["json"], "--lines", files["lines"],
+                                                "--exclude", files["x"]), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if self.name == "dead":
+            self.cut_cable(process)
+        try:
+            out, err = process.communicate(timeout=self.budget + LATE)
+        finally:
+            process.kill()
+        self.seconds = time.monotonic() - begin
+        if self.asked.keep:
+            self.keep(out, err)
+        self.sentence = out.splitlines()[1] if len(out.splitlines()) > 1 else err.strip()
+        self.verdict = self.judged(process.returncode, json.loads(files["json"].read_text()))
+        if self.verdict == "right":
+            self.verdict = self.judged_files(files, json.loads(files["json"].read_text())) or "right"
+        if self.name == "dead":
+            self.machines.all[self.first].run("ip", "link", "set", self.machines.CABLE, "up")
+        if left := self.machines.left(CLEARS):
+            self.verdict = f"it left {left}"
+
+    def keep(self, out, err):
+        folder = self.asked.keep / f"seed{self.seed}"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("json", "lines"):
+            (folder / name).write_text((self.folder / name).read_text())
+        (folder / "out").write_text(out + err)
+
+    def cut_cable(self, process):
+        machine = self.machines.all[self.first]
+        while process.poll() is None and not machine.processes():
+            time.sleep(0.05)
+        try:
+            process.wait(UNTIL_CUT)
+        except subprocess.TimeoutExpired:
+            machine.run("ip", "link", "set", self.machines.CABLE, "down")
+
+    # ---- what it found
+
+    def guilty(self):
+        return {self.machines.all[node].name for node in (self.first, self.second)[:self.kind.nodes]}
+
+    def judged(self, code, document):
+        names = self.guilty()
+        failed = [finding for finding in document["findings"] if finding["verdict"] == "FAIL"]
+        blamed = {name for finding in failed for name in finding["nodes"]}
+        sentences = "; ".join(finding["sentence"] for finding in failed)
+        if not blamed <= names:
+            return f"it blames {sorted(blamed - names)}: {sentences}"
+        if self.kind.rail and any(finding["rail"] != RAILS[1] for finding in failed):
+            return f"it does not blame the second rail: {sentences}"
+        if code != self.kind.code:
+            is_open = code in NOT_DECIDED and (self.kind.of_speed or document["is_interrupted"])
+            return "not decided" if is_open else f"exit code {code}"
+        if self.kind.what is None:
+            return self.judged_note(document)
+        named = {(finding["class"], *sorted(finding["nodes"])) for finding in document["findings"] if finding["verdict"] in ("FAIL", "ERROR")}
+        return "right" if named in [{(what, *sorted(names))} for what in self.kind.what] else f"it names {sorted(named)}"
+
+    def judged_note(self, document):
+        """Of a fault that no test of a pair shows."""
+        verdicts = {node["node"]: node["verdict"] for node in document["nodes"]}
+        errors = {name for name, verdict in verdicts.items() if verdict == "ERROR"}
+        wanted = self.guilty() if self.name in ("build", "agent") else set()
+        if errors != wanted:
+            return f"ERROR of {sorted(errors)}"
+        noted = [note["what"] for note in document["inventory"] if note["what"].startswith(f"MTU differs: ")]
+        is_named = any(f"{OTHER_MTU} on {self.machines.all[self.first].name}" in note for note in noted)
+        return "right" if is_named == (self.name == "mtu") else f"its inventory says of the MTU: {noted}"
+
+    def judged_files(self, files, document):
+        """What is wrong with them, if anything is."""
+        names = [machine.name for machine in self.machines.all]
+        hosts = {line for line in files["x"].with_name("x.exclude.hosts").read_text().splitlines() if not line.startswith("#")}
+        wanted = set(names) - (self.guilty() if self.kind.excludes else set())
+        if hosts != wanted and not (document["is_interrupted"] and hosts <= wanted):
+            return f"its hostfile has {sorted(hosts)}"
+        tests = [json.loads(line) for line in files["lines"].read_text().splitlines()]
+        measured = {frozenset(test["group"]) for test in tests if test.get("ending") == "measured" and test["cell"].startswith("bandwidth/")}
+        well = [name for name in names if name not in self.guilty()]
+        missing = [pair for pair in itertools.combinations(well, 2) if frozenset(pair) not in measured]
+        return f"no test of {missing}" if missing and not document["is_interrupted"] else ""
+
+    def is_within_forecast(self):
+        """A run with a fault may take twice as long."""
+        least, most = self.forecast
+        return least <= self.seconds <= most if self.name in ("none", "mtu") else self.seconds <= 2 * most
+
+
+def table(trials):
+    lines = [f"# {'fault':<12} {'trials':>6} {'right':>6} {'not decided':>12} {'wrong':>6} {'in forecast':>12}"]
+    rows = collections.defaultdict(list)
+    for trial in trials:
+        rows[trial.name].append(trial)
+    for name in (kind for kind in KINDS if kind in rows):
+        verdicts = [trial.verdict for trial in rows[name]]
+        right, still_open = verdicts.count("right"), verdicts.count("not decided")
+        within = sum(trial.is_within_forecast() for trial in rows[name])
+        lines.append(f"# {name:<12} {len(verdicts):>6} {right:>6} {still_open:>12} {len(verdicts) - right - still_open:>6} {within:>12}")
+    healthy = [trial for trial in trials if trial.name in ("none", "mtu")]
+    faulty = [trial for trial in trials if trial not in healthy]
+    lines.append(f"# forecasts: {sum(trial.is_within_forecast() for trial in healthy)} of {len(healthy)} healthy runs ended within the range, "
+                 f"{sum(trial.is_within_forecast() for trial in faulty)} of {len(faulty)} with a fault within twice its upper end")
+    verdicts = [trial.verdict for trial in trials]
+    right, still_open = verdicts.count("right"), verdicts.count("not decided")
+    lines.append(f"# {len(trials)} trials: {right} right, {still_open} not decided, {len(trials) - right - still_open} wrong")
+    return "\n".join(lines)
+
+
+def arguments():
     parser = argparse.ArgumentParser(usage=__doc__.splitlines()[0].removeprefix("usage: "), add_help=False)
     parser.add_argument("--program", type=pathlib.Path, required=True)
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--machines", type=int, default=4)
-    parser.add_argument("--kinds", type=lambda text: text.split(","), default=KINDS)
-    parser.add_argument("--rail-trials", type=int, default=0)
+    parser.add_argument("--machines", type=lambda text: [int(number) for number in text.split(",")], default=[4, 6])
+    parser.add_argument("--kinds", type=lambda text: text.split(","), default=list(KINDS))
     parser.add_argument("--budget", type=int, default=600)
+    parser.add_argument("--keep", type=pathlib.Path)
+    parser.add_argument("--minutes", type=float, default=float("inf"))
     asked = parser.parse_args()
     for kind in asked.kinds:
-        if kind not in KINDS + RAIL_KINDS:
-            parser.error(f"--kinds: no kind '{kind}' (one of: {' '.join(KINDS + RAIL_KINDS)})")
+        if kind not in KINDS:
+            parser.error(f"--kinds: no kind '{kind}' (one of: {' '.join(KINDS)})")
+    for number in asked.machines:
+        if not 3 <= number <= 32:
+            parser.error(f"--machines: {number} is not from 3 to 32")
     asked.program = asked.program.resolve()
+    return asked
+
+
+def main():
+    asked = arguments()
+    if "busy" in asked.kinds and not can_limit_cores():
+        asked.kinds.remove("busy")
+        print("# kind busy is left out: no control group can be made that limits cores", flush=True)
+    trials, end = [], time.monotonic() + 60 * asked.minutes
     try:
-        verdicts = [trial(asked, asked.seed + i, asked.kinds) for i in range(asked.trials)]
-        verdicts += [trial(asked, asked.seed + i, RAIL_KINDS) for i in range(asked.rail_trials)]
+        for seed in range(asked.seed, asked.seed + asked.trials):
+            if time.monotonic() > end:
+                break
+            trial = Trial(asked, seed)
+            trial.perform()
+            trials.append(trial)
+            least, most = trial.forecast
+            print(f"seed {seed}: {trial.title()}: {trial.verdict}, {trial.seconds:.0f} s (forecast {least:.0f} to {most:.0f}). {trial.sentence}",
+                  flush=True)
     except unittest.SkipTest as why:
         print(why, file=sys.stderr)
         return 3
-    right, open_ = verdicts.count("right"), verdicts.count("not decided")
-    print(f"# {len(verdicts)} trials: {right} right, {open_} not decided, {len(verdicts) - right - open_} wrong")
-    return 0 if right + open_ == len(verdicts) else 1
+    print(table(trials))
+    return 0 if all(trial.verdict in ("right", "not decided") for trial in trials) else 1
 
 
 if __name__ == "__main__":
