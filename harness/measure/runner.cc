@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <thread>
 #include <utility>
 
@@ -15,17 +16,22 @@ namespace {
 // A single trip is not much longer than reading the clock, so trips are timed in batches.
 constexpr int kProbeBatches = 9;
 constexpr int kBouncesPerBatch = 25;
+constexpr int kBouncesBetweenClocks = 8;
+constexpr std::int64_t kLongestBatchNs = 10'000'000;  // where ranks get no core at the same time
 // The announcement must reach every runner before the instant. That takes a few transfers of a line where every rank
 // has a core, a turn of the run queue where not.
 constexpr std::int64_t kSlackNs = 1500;
 constexpr std::int64_t kSlackPerRunnerYieldingNs = 3000;
 constexpr std::int64_t kSlackPerRunnerAcrossNs = 2000;
+constexpr std::int64_t kSlackInCrowdNs = 100'000;  // the others may have a nap
 constexpr std::int64_t kMostSlackTimes = 16;
 constexpr int kClockTrips = 40;
 constexpr std::int64_t kInTimeNs = 1000;
 constexpr std::int64_t kInTimeYieldingNs = 10'000'000;  // two to three time slices of the scheduler
 constexpr int kTurnsBeforeNaps = 64;
+constexpr int kTurnsBetweenClocks = 64;
 constexpr std::chrono::microseconds kNap{50};
+constexpr std::chrono::microseconds kNapInCrowd{5};
 constexpr std::chrono::microseconds kRest{200};
 constexpr int kOperationsOfRest = 64;  ///< that others may take while a runner rests: more than a block has
 
@@ -47,6 +53,17 @@ void Runner::relax(int turn) const {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
+  if (turn % kTurnsBetweenClocks != 0) return;
+  const auto now = CrowdWatch::Clock::now();
+  if (turn == kTurnsBetweenClocks) {
+    crowd_.begin(now);
+  } else {
+    crowd_.look(now);
+  }
+  if (!crowd_.is_crowded(now)) return;
+  ::prctl(PR_SET_TIMERSLACK, 1);  // the kernel makes each nap up to 50 us longer otherwise
+  std::this_thread::sleep_for(kNapInCrowd);
+  crowd_.begin(CrowdWatch::Clock::now());
 }
 
 Status Runner::check_abort() const {
@@ -118,7 +135,9 @@ Result<std::int64_t> Runner::start_together() {
       TUTTI_RETURN_IF_ERROR(wait_until([&] { return line.word.load(std::memory_order_acquire) >= number; },
                                        "the start of a sample", runner));
     }
-    const std::int64_t slack = options_.yields ? options_.runners * kSlackPerRunnerYieldingNs : kSlackNs;
+    const std::int64_t slack = options_.yields ? options_.runners * kSlackPerRunnerYieldingNs
+                               : crowd_.is_crowded(CrowdWatch::Clock::now()) ? kSlackInCrowdNs
+                                                                             : kSlackNs;
     // Between machines an announcement takes half a round trip, and a word for each runner is sent.
     const std::int64_t across = has_machines() ? 4 * clocks_.round_ns + options_.runners * kSlackPerRunnerAcrossNs : 0;
     announcement.instants_ns[number % 2].store(common_now_ns() + (slack + across) * slack_times_,
@@ -244,38 +263,46 @@ RunnerClock Runner::clock_between() const {
 
 void Runner::widen_slack() { slack_times_ = std::min(2 * slack_times_, kMostSlackTimes); }
 
-Result<double> Runner::bounce(int other) {
+Result<double> Runner::bounce(int other, std::uint64_t last) {
   const int peer = options_.runner == 0 ? other : 0;
   std::atomic<std::uint64_t>& mine = board_.probe(options_.runner).word;
   const std::atomic<std::uint64_t>& its = seen(peer).probe(peer).word;
   const bool is_told = !has_machines() || !are_on_one_machine(0, other);  // else both see one board
+  const auto tell_mine = [&] {
+    mine.store(bounces_, std::memory_order_release);
+    if (is_told) tell(Exchange::Part::probe);
+  };
   std::int64_t begin = 0;
   for (int i = 0; i <= kBouncesPerBatch; ++i) {
-    const std::uint64_t number = ++bounces_;
+    ++bounces_;
     if (i == 1) begin = monotonic_ns();  // the first one only brings both runners here
-    const auto tell_mine = [&] {
-      mine.store(number, std::memory_order_release);
-      if (is_told) tell(Exchange::Part::probe);
-    };
     if (options_.runner == 0) tell_mine();
-    TUTTI_RETURN_IF_ERROR(wait_until([&] { return its.load(std::memory_order_acquire) >= number; }, "a probe", peer));
+    TUTTI_RETURN_IF_ERROR(wait_until([&] { return its.load(std::memory_order_acquire) >= bounces_; }, "a probe", peer));
     if (options_.runner != 0) tell_mine();
+    if (options_.runner != 0 || i == 0 || i % kBouncesBetweenClocks != 0) continue;
+    if (monotonic_ns() - begin < kLongestBatchNs) continue;
+    // The other runner takes part in all bounces. Once the last number is there, it waits for none of them.
+    bounces_ = last;
+    tell_mine();
+    return static_cast<double>(monotonic_ns() - begin) / i;
   }
   return static_cast<double>(monotonic_ns() - begin) / kBouncesPerBatch;
 }
 
 Result<double> Runner::round_trip(int other) {
   double median = 0;
+  const std::uint64_t last = bounces_ + kProbeBatches * (kBouncesPerBatch + 1);
   if (options_.runner == 0 || options_.runner == other) {
     std::array<double, kProbeBatches> trips{};
-    for (double& trip : trips) {
-      TUTTI_ASSIGN_OR_RETURN(trip, bounce(other));
+    auto end = trips.begin();
+    while (bounces_ < last) {
+      TUTTI_ASSIGN_OR_RETURN(*end++, bounce(other, last));
     }
-    std::nth_element(trips.begin(), trips.begin() + kProbeBatches / 2, trips.end());
-    median = trips[kProbeBatches / 2];
-  } else {
-    bounces_ += kProbeBatches * (kBouncesPerBatch + 1);
+    const auto middle = trips.begin() + (end - trips.begin()) / 2;
+    std::nth_element(trips.begin(), middle, end);
+    median = *middle;
   }
+  bounces_ = last;
   return agree(median);
 }
 

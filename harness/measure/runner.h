@@ -23,6 +23,7 @@
 #include "harness/measure/exchange.h"
 #include "harness/measure/reason.h"
 #include "harness/measure/runner_clock.h"
+#include "impl/execute/crowd_watch.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::measure {
@@ -170,13 +171,14 @@ class Runner {
   [[nodiscard]] Status check_abort() const;
 
  private:
-  /// Nanoseconds of one round trip, over a batch. By runner 0 and `other`.
-  [[nodiscard]] Result<double> bounce(int other);
+  /// Nanoseconds of one round trip, over a batch. By runner 0 and `other`. A batch that takes long ends the probe,
+  /// whose last bounce has the number `last`.
+  [[nodiscard]] Result<double> bounce(int other, std::uint64_t last);
   /// The median of some batches, on all runners.
   [[nodiscard]] Result<double> round_trip(int other);
   /// What this runner has just written on its board is for the others.
   void tell(Exchange::Part part) const { options_.exchange->tell(board_, options_.runner, part); }
-  /// A turn of a waiting loop, by its number.
+  /// A turn of a waiting loop, by its number from 1. Where others want the core, the runner sleeps a little.
   void relax(int turn) const;
   /// Polls `is_done` until it holds, with the deadline.
   template <class Predicate>
@@ -202,6 +204,7 @@ class Runner {
   std::uint64_t rounds_ = 0;      ///< of barriers
   std::int64_t slack_times_ = 1;  ///< that instants are announced further ahead
   std::uint64_t bounces_ = 0;
+  mutable CrowdWatch crowd_{std::chrono::microseconds(500)};
   std::uint32_t case_index_ = 0;
   bool is_resting_ = false;
 };

@@ -29,7 +29,7 @@ namespace tutti {
 using Clock = std::chrono::steady_clock;
 
 /// How a wait passes its time: `spin` where every rank has a core, `yield` at once where ranks outnumber cores or share
-/// a thread.
+/// a thread. Both sleep where others want the core (crowd_watch.h).
 enum class Waiting : std::uint8_t { spin, yield };
 
 struct CommunicatorOptions {

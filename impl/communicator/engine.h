@@ -11,6 +11,7 @@
 #include "impl/communicator/communicator.h"
 #include "impl/communicator/hooks.h"
 #include "impl/execute/cpu_machine.h"
+#include "impl/execute/crowd_watch.h"
 #include "impl/execute/pace.h"
 #include "impl/execute/transfers.h"
 
@@ -178,7 +179,11 @@ class Engine final : public Communicator {
   /// Whether the word that the machine stopped at is all that this rank waits for, and has not changed.
   [[nodiscard]] bool is_nothing_new() const;
   /// Wakes the ranks that sleep, where there are any: something may have happened that they wait for.
-  void ring();
+  void ring() {
+    if (bell_.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      wake();
+  }
+  void wake();
   /// Tells the waiting ranks, and the pace, that this rank has gone on.
   void tell_moved();
   [[nodiscard]] bool is_held_back() { return hooks_.pace != nullptr && hooks_.pace->holds_back(); }
@@ -192,6 +197,8 @@ class Engine final : public Communicator {
   void hear_of_losses();
   /// The part of waiting that is not in a hurry: failures, other ranks' aborts, the deadline.
   Status check(const Ticket& ticket, Clock::time_point deadline);
+  /// What a wait does in which nothing has moved since then: it sleeps where others want the core.
+  void rest(Clock::time_point waits_since, Clock::time_point now, int idle_looks);
   Status check_own_failures();
   /// What makes every wait of this communicator end: failures of this rank, and those that others have announced.
   Status check_failures();
@@ -227,6 +234,7 @@ class Engine final : public Communicator {
 
   std::unique_ptr<Domain> own_domain_;
   Domain& domain_;
+  Doorbell& bell_;
   int rank_;
   int ranks_;
   std::uint64_t generations_;
@@ -264,8 +272,9 @@ class Engine final : public Communicator {
   std::uint64_t seen_progress_ = ~std::uint64_t{0};  // of this rank, when it last was asked for
   Clock::duration until_look_{};                     // the last interval
   Clock::time_point look_at_;                        // where nothing has moved by then
-  bool is_told_ = false;                             // the journal has a standing
-  Status failed_;                                    // first error; sticky; nothing is accepted after it
+  CrowdWatch crowd_;
+  bool is_told_ = false;  // the journal has a standing
+  Status failed_;         // first error; sticky; nothing is accepted after it
 };
 
 }  // namespace tutti

@@ -11,6 +11,8 @@ namespace tutti {
 namespace {
 
 constexpr unsigned kLooksBetweenIdleLinks = 16;
+// Some looks of a spinning wait take microseconds. One that yields has given the core to the other ranks meanwhile.
+constexpr std::chrono::microseconds kSpinningGap(500), kYieldingGap(4000);
 
 void tell_costs(CompletionLine& line, std::uint64_t plan, const StoreCosts& costs) {
   for (std::size_t way = 0; way < costs.size(); ++way) line.costs[way].store(costs[way], std::memory_order_relaxed);
@@ -21,6 +23,7 @@ void tell_costs(CompletionLine& line, std::uint64_t plan, const StoreCosts& cost
 
 Engine::Engine(Domain& domain, int rank, const Common& common)
     : domain_(domain),
+      bell_(domain.doorbell()),
       rank_(rank),
       ranks_(domain.shape().ranks),
       generations_(static_cast<std::uint64_t>(domain.shape().generations)),
@@ -36,7 +39,8 @@ Engine::Engine(Domain& domain, int rank, const Common& common)
       ring_mask_(ring_.size() - 1),
       operations_(generations_),
       free_until_(generations_),
-      heard_until_(generations_) {
+      heard_until_(generations_),
+      crowd_(common.options.waiting == Waiting::spin ? kSpinningGap : kYieldingGap) {
   TUTTI_ASSERT(generations_ >= 2, "{} generations: at least 2", generations_);
   behind_link_.operation.store(std::numeric_limits<std::uint64_t>::max(), std::memory_order_relaxed);
   for (int peer = 0; peer < ranks_; ++peer) {
@@ -176,7 +180,6 @@ void Engine::prepare_machine(const Operation& operation) {
   machine_.begin(operation.number);
   machine_.set_streams_staging(operation.streams_staging);
   prepared_ = &operation;
-  // A rank that may have sleepers to wake takes the long way.
   last_.is_ready = last_.is_short && !hooks_.slow.is_any() && operation.ticket + 1 == next_ &&
                    options_.waiting == Waiting::spin && !machine_.has_links();
 }
@@ -268,7 +271,7 @@ void Engine::progress(int patience) {
   }
   if (network_ != nullptr) [[unlikely]]
     send_over_links(moves_ == moves_before ? Mood::idle : Mood::busy);
-  if (options_.waiting == Waiting::yield && moves_ != moves_before) tell_moved();
+  if (moves_ != moves_before) tell_moved();
 }
 
 void Engine::receive_over_links() {
@@ -348,7 +351,9 @@ inline bool Engine::begin_again() {
 
 Status Engine::run_again() {
   machine_.set_patience(patience());
-  if (begin_again()) [[likely]]
+  const bool is_complete = begin_again();
+  ring();
+  if (is_complete) [[likely]]
     return {};
   return wait({.number = next_ - 1}, options_.timeout);
 }

@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kLooksBetweenChecks = 16;
 constexpr int kYieldsBeforeParking = 200;
+constexpr std::chrono::microseconds kSpinsInCrowd(40);
 constexpr unsigned kTestsBetweenLooks = 64;
 constexpr std::chrono::milliseconds kBeforeFirstLook(20);
 constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365);
@@ -74,6 +75,7 @@ Result<bool> Engine::wait_for(const Ticket& ticket, std::chrono::nanoseconds tim
 Result<bool> Engine::wait_long(const Ticket& ticket, std::chrono::nanoseconds timeout, AtDeadline at_deadline) {
   std::uint64_t moves_before = moves_;
   int idle_looks = 0;
+  Clock::time_point waits_since;
   // The clock is first read after some polls: reading it takes as long as a small operation.
   for (std::optional<Clock::time_point> deadline;;) {
     for (int i = 0; i < kLooksBetweenChecks; ++i) {
@@ -92,20 +94,33 @@ Result<bool> Engine::wait_long(const Ticket& ticket, std::chrono::nanoseconds ti
       return false;
     }
     TUTTI_RETURN_IF_ERROR(check(ticket, at_deadline == AtDeadline::returns ? *deadline + kLongest : *deadline));
-    if (options_.waiting == Waiting::spin) continue;
+    const Clock::time_point now = Clock::now();
+    if (moves_ != moves_before || idle_looks == 0) {
+      waits_since = now;
+      crowd_.begin(now);
+    } else {
+      crowd_.look(now);
+    }
     idle_looks = moves_ == moves_before ? idle_looks + kLooksBetweenChecks : 0;
     moves_before = moves_;
-    if (idle_looks >= kYieldsBeforeParking && (network_ == nullptr || network_->descriptor() >= 0)) park();
+    if (idle_looks > 0) rest(waits_since, now, idle_looks);
   }
 }
 
-/// No fence orders the waker's announcement and its look at the sleepers. So it may miss a sleeper, and that one sleeps
-/// for a tick. That is cheaper than a barrier in every operation.
-void Engine::ring() {
-  Doorbell& bell = domain_.doorbell();
-  if (bell.sleepers.load(std::memory_order_relaxed) == 0) return;
-  bell.rings.fetch_add(1, std::memory_order_release);
-  futex(bell.rings, FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr);
+void Engine::rest(Clock::time_point waits_since, Clock::time_point now, int idle_looks) {
+  if (network_ != nullptr && network_->descriptor() < 0) return;
+  if (crowd_.is_crowded(now)) {
+    if (now - waits_since >= kSpinsInCrowd) park();
+  } else if (options_.waiting == Waiting::yield && idle_looks >= kYieldsBeforeParking) {
+    park();
+  }
+}
+
+/// No fence orders the announcement before ring and its look at the sleepers. So it may miss a sleeper, and that one
+/// sleeps for a tick. That is cheaper than a barrier in every operation.
+void Engine::wake() {
+  bell_.rings.fetch_add(1, std::memory_order_release);
+  futex(bell_.rings, FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr);
 }
 
 void Engine::tell_moved() {
@@ -114,9 +129,8 @@ void Engine::tell_moved() {
 }
 
 void Engine::park() {
-  Doorbell& bell = domain_.doorbell();
-  const std::uint32_t rings = bell.rings.load(std::memory_order_acquire);
-  bell.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  const std::uint32_t rings = bell_.rings.load(std::memory_order_acquire);
+  bell_.sleepers.fetch_add(1, std::memory_order_seq_cst);
   const std::uint64_t moves_before = moves_;
   progress_all();
   if (moves_ == moves_before && network_ != nullptr) {
@@ -127,9 +141,10 @@ void Engine::park() {
     }
     ppoll(news.data(), news.size(), &kTick, nullptr);  // who rings is heard a tick later
   } else if (moves_ == moves_before) {
-    futex(bell.rings, FUTEX_WAIT, rings, &kTick);
+    futex(bell_.rings, FUTEX_WAIT, rings, &kTick);
   }
-  bell.sleepers.fetch_sub(1, std::memory_order_relaxed);
+  bell_.sleepers.fetch_sub(1, std::memory_order_relaxed);
+  crowd_.begin(Clock::now());
 }
 
 Status Engine::check_failures() {
