@@ -22,7 +22,7 @@ struct Conformance {
   std::vector<LeftOut> left_out = {};  ///< pairs of dtype and op from `all` that do not exist
 };
 
-/// Of the sweep count: collectives, backends, algorithms, dtypes, ops, ranks, ranks_as, and counts where they are not
+/// These of the sweep count: collectives, backends, algorithms, dtypes, ops, ranks, ranks_as, and counts where they are not
 /// `equal` alone: without them, all patterns. Sorted by ranks. Counts, placements, buffers and roots are those of the
 /// first dtype and op that exist together. The longest blocks have the first dtype of one byte instead, if a rank's
 /// buffer would have more than 1 MiB of the other. Errors: invalid_argument when tutti is among the backends and none

@@ -2,6 +2,7 @@
 #include "harness/session/training.h"
 
 #include "harness/backends/tutti/group.h"
+#include "harness/cases/lists.h"
 #include "harness/session/systems.h"
 #include "harness/train/train.h"
 
