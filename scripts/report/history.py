@@ -49,6 +49,7 @@ class Line:
     lows: tuple[float | None, ...]
     highs: tuple[float | None, ...]
     not_right: tuple[tuple[int, str], ...]
+    disturbed: tuple[tuple[int, str], ...] = ()  # by result: what disturbed it
 
     @property
     def name(self) -> str:
@@ -70,7 +71,8 @@ def lines_of(bundle: dict) -> list[Line]:
             starter_name(str(series.get("starter") or "")) if has_several else "", str(series.get("collective")),
             tuple(point["result"] for point in right), tuple(point["time"] for point in right),
             tuple(point.get("low") for point in right), tuple(point.get("high") for point in right),
-            tuple((point["result"], str(point.get("verdict"))) for point in points if point not in right)))
+            tuple((point["result"], str(point.get("verdict"))) for point in points if point not in right),
+            tuple((point["result"], ", ".join(map(str, point["disturbed"]))) for point in points if point.get("disturbed"))))
     return lines
 
 
@@ -109,6 +111,28 @@ def name_of_result(bundle: dict, index: int) -> str:
     return style.short(result.get("started") or result.get("file") or str(index + 1), 30)
 
 
+def commits_text(bundle: dict, line: Line, step: Finding) -> str:
+    """` (commit abc to def)`: of the results on either side of a step, and what disturbed the first one after it."""
+    results = bundle["history"]["results"]
+    before = max((result for result in line.results if result < step.first), default=step.first)
+    named = [style.short(str(results[result].get("commit") or ""), 24) for result in (before, step.first)]
+    parts = [f"commit {named[0] or '?'} to {named[1] or '?'}" if named[0] != named[1] else f"the same commit {named[0]}"] if any(named) else []
+    words = dict(line.disturbed).get(step.first)
+    parts += [f"disturbed: {words}"] if words else []
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def disturbances(bundle: dict) -> list[str]:
+    """What disturbed rows, by cause: how many rows in how many results, and in which most."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    results = bundle["history"]["results"]
+    for place, result in enumerate(results):
+        for cause, rows in (result.get("disturbed") or {}).items():
+            found.setdefault(str(cause), []).append((rows, place))
+    return [f"{counted(sum(rows for rows, _ in of), 'row')} in {len(of)} of {counted(len(results), 'result')} disturbed by "
+            f"{cause}, most in that of {name_of_result(bundle, max(of)[1])}" for cause, of in sorted(found.items())]
+
+
 def change_text(ratio: float) -> str:
     """`12 % slower`, `8 % faster`."""
     share = ratio - 1 if ratio > 1 else 1 - ratio
@@ -134,8 +158,13 @@ def verdict_sentence(bundle: dict) -> str:
     slower = sum(1 for finding in found if finding.ratio > 1)
     worst = found[0] if slower else found[-1]
     line = lines[worst.series]
-    return (f"{head}: slower after {slower} of {counted(len(found), 'step')}; the largest is {line.name} in "
+    return (f"{head}: {counted(len(found), 'step')}, slower after {slower}; the largest is {line.name} in "
             f"{style.short(line.cell, 80)}, {change_text(worst.ratio)} from {name_of_result(bundle, worst.first)} on{tail}.")
+
+
+def has_short_lines(bundle: dict) -> bool:
+    """Says whether a line has too few results to show a step."""
+    return any(len(line.times) < change_points.minimum_results() for line in lines_of(bundle))
 
 
 def table(bundle: dict) -> list[dict]:
@@ -150,7 +179,8 @@ def table(bundle: dict) -> list[dict]:
         rows.append({
             "cell": style.plain(line.cell), "curve": line.name, "results": len(line.times),
             "newest": with_interval(line.times[-1], line.lows[-1], line.highs[-1], "us") if line.times else "none is right",
-            "steps": "; ".join(f"{change_text(step.ratio)} from {name_of_result(bundle, step.first)} on" for step in steps),
+            "steps": "; ".join(f"{change_text(step.ratio)} from {name_of_result(bundle, step.first)} on{commits_text(bundle, line, step)}"
+                               for step in steps),
             "smallest": f"too few results{' since its step' if steps else ''}" if smallest is None else f"{digits_text(100 * smallest, 2)} %",
             "has_step": bool(steps)})
     return sorted(rows, key=lambda row: not row["has_step"])

@@ -15,7 +15,7 @@ import history
 import sentences
 import style
 from pictures_base import Picture
-from pictures_data import is_comparison, is_positive, sides, source_name, starter_name
+from pictures_data import is_positive, sides, source_name, starter_name, worst_first
 from pictures_numbers import digits_text, is_number, ratio_text, supported_digits
 
 FOLDER = Path(__file__).resolve().parent
@@ -100,13 +100,14 @@ def table_of(bundle: dict) -> dict:
 
 
 def judged_of(bundle: dict) -> list[dict]:
-    """The cells that a gate, a comparison or guidelines judged, as text."""
+    """The cells that a gate, a comparison or guidelines judged, as text, worst first."""
     return [{"verdict": style.plain(item.get("verdict") or ""), "cell": style.plain(item.get("cell") or ""),
              "ratio": ratio_text(item.get("ratio")) if is_number(item.get("ratio")) else "",
              "low": digits_text(item["low"], 3) if is_number(item.get("low")) else "",
              "high": digits_text(item["high"], 3) if is_number(item.get("high")) else "",
              "floor": digits_text(item["floor"], 2) if is_number(item.get("floor")) else "",
-             "reason": style.plain(item.get("reason") or "")} for item in bundle["judged"]]
+             **{side: digits_text(item[side], 4) if is_number(item.get(side)) else "" for side in ("this_us", "other_us")},
+             "reason": style.plain(item.get("reason") or "")} for item in worst_first(bundle["judged"])]
 
 
 def pairs_of(value: object, prefix: str = "") -> list[tuple[str, str]]:
@@ -194,7 +195,7 @@ def render(bundle: dict, drawn: list[Picture], left_out: list[str]) -> str:
         title=style.plain(sentences.what_was_measured(bundle)), made_by=style.plain(bundle.get("made_by") or "tutti"),
         made=style.plain(bundle.get("made") or ""), sections=[section for section in sections if section["pictures"]],
         history=history.table(bundle) if bundle["history"] else [],
-        judged=judged_of(bundle), judged_pictures=judged_pictures, judged_first=is_comparison(bundle), sides=sides(bundle), table=table_of(bundle),
+        judged=judged_of(bundle), judged_pictures=judged_pictures, sides=sides(bundle), table=table_of(bundle),
         verdicts=sentences.VERDICTS, marks=sentences.MARKS,
         disturbances=[style.plain(text) for text in sentences.disturbances(bundle)],
         ranks=ranks_of(bundle)[:MOST_ROWS], left_out=left_out_of(bundle, left_out), sources=sources_of(bundle),

@@ -11,7 +11,7 @@ import pictures_overview as overview
 import pictures_series as curves
 import style
 from pictures_base import Picture, drawn
-from pictures_data import Series, all_series, row_names, sides
+from pictures_data import Series, all_series, row_names, sides, worst_first
 
 # A page with more pictures is slow to open, and nobody reads it.
 MOST_OF_A_KIND = {"overview": 4, "time": 16, "busbw": 10, "heat": 4, "samples": 4, "launches": 6, "skew": 4, "judged": 4}
@@ -50,7 +50,7 @@ def recipes(bundle: dict, kind: str) -> list[Callable[[], Picture]]:
                           cells.samples_alt, cells.draw_samples, cell, items)
                 for number, (cell, items) in enumerate(chosen_samples(bundle))]
     if kind == "judged":
-        judged = bundle.get("judged") or []
+        judged = worst_first(bundle.get("judged") or [])
         parts = [judged[first: first + MOST_JUDGED] for first in range(0, len(judged), MOST_JUDGED)]
         return [recipe_of("judged", number, f"Judged cells: {' against '.join(sides(bundle))}", "", cells.judged_alt,
                           cells.draw_judged, part, sides(bundle))

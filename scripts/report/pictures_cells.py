@@ -295,9 +295,10 @@ def judged_name(item: dict) -> str:
 
 
 def draw_judged(judged: list[dict], sides: tuple[str, str]) -> Figure:
-    """The ratio of each judged cell with its interval; the grey band is what the gate's floor takes for the same."""
+    """The times of both sides of each judged cell, and their ratio with its interval; the grey band is what the gate's floor
+    takes for the same."""
     figure = new_figure(WIDTH, 1.35 + 0.22 * len(judged))
-    axes = figure.subplots()
+    times, axes = figure.subplots(1, 2, sharey=True, width_ratios=(1, 1.5))
     values, found = [], {}
     for line, item in enumerate(judged):
         verdict = str(item.get("verdict") or "")
@@ -320,20 +321,40 @@ def draw_judged(judged: list[dict], sides: tuple[str, str]) -> Figure:
                       transform=axes.get_yaxis_transform(), clip_on=False)
     axes.axvline(1.0, color=style.INK, linewidth=1.0)
     set_ratio_values(axes.xaxis, values, is_vertical=False)
+    handles = [*draw_times_of_sides(times, judged, sides), *found.values()]
     names = [judged_name(item) for item in judged]
-    axes.set_yticks(range(len(judged)), names)
-    axes.set_ylim(len(judged) - 0.4, -0.6)
-    axes.set_xlabel(f"time of {style.short(sides[0], 36)} / time of {style.short(sides[1], 36)}")
+    times.set_yticks(range(len(judged)), names)
+    times.set_ylim(len(judged) - 0.4, -0.6)
+    axes.set_xlabel("ratio of the times")
     longest = max(map(len, names), default=0)
-    figure.subplots_adjust(**margins(figure, len(found), title_lines=2, left=min(4.5, max(2.7, 0.067 * longest))))
-    draw_title(figure, "Judged cells: ratio, interval and floor")
-    draw_legend(figure, list(found.values()))
+    left = min(4.0, max(2.4, 0.067 * longest))
+    figure.subplots_adjust(wspace=0.08, **margins(figure, len(handles), title_lines=2, left=left))
+    draw_title(figure, f"Judged cells, {style.short(sides[0], 36)} against {style.short(sides[1], 36)}: times, ratio, interval, floor")
+    draw_legend(figure, handles)
     return figure
+
+
+def draw_times_of_sides(axes: Axes, judged: list[dict], sides: tuple[str, str]) -> list[tuple[Line2D, str]]:
+    """Both times of each cell on one line; gives the legend's entries."""
+    looks = {"other_us": {"marker": "o", "markerfacecolor": "none"}, "this_us": {"marker": "s"}}
+    known = [item[side] for item in judged for side in looks if is_positive(item.get(side))]
+    low, high = (min(known) / 1.3, max(known) * 1.3) if known else (1.0, 10.0)
+    axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    ticks = decade_ticks(low, high)
+    set_ticks(axes.xaxis, ticks if len(ticks) < 4 else [ticks[0], ticks[len(ticks) // 2], ticks[-1]])
+    for line, item in enumerate(judged):
+        for side, look in looks.items():
+            if is_positive(item.get(side)):
+                axes.plot([item[side]], [line], linestyle="none", markersize=4.5, color=style.INK, gid=side, **look)
+    axes.set_xlabel(TIME_LABEL)
+    return [(Line2D([], [], linestyle="none", color=style.INK, **looks[side]), f"time of {name}")
+            for side, name in zip(("this_us", "other_us"), sides)]
 
 
 def judged_alt(judged: list[dict], sides: tuple[str, str]) -> str:
     """How many cells got which verdict, and the gravest of them."""
-    parts = [f"The ratio of each judged cell, {sides[0]} / {sides[1]}, with its interval."]
+    parts = [f"Both times of each judged cell, and the ratio {sides[0]} / {sides[1]} with its interval, worst first."]
     by_verdict: dict[str, list[dict]] = {}
     for item in judged:
         by_verdict.setdefault(str(item.get("verdict") or "without a verdict"), []).append(item)

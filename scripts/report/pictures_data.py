@@ -13,6 +13,8 @@ from style import bytes_text, joined, short
 NOT_OK = ("wrong", "error", "unchecked", "skipped", "missing")
 NOISY = "noisy"
 NEAR_FLOOR = "near floor"
+# Verdicts of judged cells, the gravest first.
+GRAVITY = ("wrong", "slower", "missing", "not comparable", "invalid", "undecided", "too short", "faster", "same")
 # So many cells of one state are named.
 MOST_NAMED = 3
 FIELDS = ("collective", "transport", "dtype", "op", "ranks", "root", "placement", "buffers", "cadence")
@@ -166,6 +168,16 @@ def sides(bundle: dict) -> tuple[str, str]:
         if source.get("this") and source.get("other"):
             return tuple(short(str(source[side]).rsplit("/", 1)[-1], 60) for side in ("this", "other"))
     return "this", "the other"
+
+
+def worst_first(judged: list[dict]) -> list[dict]:
+    """Judged cells by the gravity of their verdicts; of one verdict those with the largest ratio first."""
+    def place(item: dict) -> tuple[int, float]:
+        verdict = str(item.get("verdict") or "")
+        gravity = GRAVITY.index(verdict) if verdict in GRAVITY else 0
+        return gravity, -item["ratio"] if is_number(item.get("ratio")) else 0
+
+    return sorted(judged, key=place)
 
 
 def curves_of(cells: Iterable[dict]) -> list[str]:

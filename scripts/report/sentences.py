@@ -183,7 +183,9 @@ def verdict(bundle: dict) -> str:
 def mood(bundle: dict) -> str:
     """`bad`, `doubtful` or `good`: the page's colour beside its words."""
     if bundle["history"]:
-        return "bad" if any(finding.ratio > 1 for finding in history.findings(bundle)) else "good"
+        if any(finding.ratio > 1 for finding in history.findings(bundle)):
+            return "bad"
+        return "doubtful" if history.has_short_lines(bundle) else "good"
     states = {system.get("verdict") or "missing" for system in systems_of(bundle)}
     if states & {"wrong", "error", "missing"} or judged_counts(bundle).keys() & {"slower", "wrong", "missing"}:
         return "bad"
@@ -205,4 +207,4 @@ def disturbances(bundle: dict) -> list[str]:
             if cause:
                 by_cause[cause] = by_cause.get(cause, 0) + 1
     found += [f"{counted(count, 'row')} disturbed by {cause}" for cause, count in sorted(by_cause.items())]
-    return found
+    return found + history.disturbances(bundle) if bundle["history"] else found

@@ -12,6 +12,7 @@ import bundles
 
 import change_points
 import history
+import sentences
 from page_test import Reader
 
 NOISE = pathlib.Path(__file__).with_name("launch_residuals.csv")
@@ -54,6 +55,26 @@ def history_of(times, verdicts=()):
         "series": [{"cell": "all_reduce/64B", "curve": "tutti", "starter": "spawn", "collective": "all_reduce", "bytes": 64,
                     "unit": "us", "points": points}]}
     return bundle
+
+
+class Facts(unittest.TestCase):
+    def test_a_step_names_the_commits_beside_it_and_what_disturbed_it(self):
+        bundle = history_of([1.0] * 12 + [2.0] * 12)
+        for place, result in enumerate(bundle["history"]["results"]):
+            result["commit"] = "aaa111" if place < 12 else "bbb222"
+        bundle["history"]["series"][0]["points"][12]["disturbed"] = ["load", "steal"]
+        row, = history.table(bundle)
+        self.assertIn("slower from day 12 on (commit aaa111 to bbb222; disturbed: load, steal)", row["steps"])
+
+    def test_too_few_results_are_not_good(self):
+        self.assertEqual([sentences.mood(history_of([1.0] * length)) for length in (2, 30)], ["doubtful", "good"])
+
+    def test_disturbed_rows_of_all_results_are_counted(self):
+        bundle = history_of([1.0] * 3)
+        self.assertIn("Nothing was noticed", Reader(bundles.page_of(bundle)).text)
+        for place, rows in ((0, 4), (2, 9)):
+            bundle["history"]["results"][place].update(rows=10, disturbed={"load": rows})
+        self.assertIn("13 rows in 2 of 3 results disturbed by load, most in that of day 2", Reader(bundles.page_of(bundle)).text)
 
 
 class Generated(unittest.TestCase):

@@ -58,8 +58,8 @@ class Page(unittest.TestCase):
                               "algorithm": "ring", "launch": 1, "taken": 4, "time": [1.0, 1.1, 1.2, 9.0],
                               "mark": ["", "", "late", "state"], "skew": [0.1] * 4, "last": [0, 1, 0, 1]}]
         page = Reader(bundles.page_of(bundle))
-        order = ["Overview", "Time and ratio", "Bus bandwidth", "All cells at a glance", "Distribution of samples",
-                 "Arrival skew", "All rows", "What disturbed the run", "Machine, versions, command and seed", "Judged cells"]
+        order = ["Judged cells", "Overview", "Time and ratio", "Bus bandwidth", "All cells at a glance", "Distribution of samples",
+                 "Arrival skew", "All rows", "What disturbed the run", "Machine, versions, command and seed"]
         self.assertEqual([heading for heading in page.headings if heading in order], order)
         self.assertIn("all 12 results are right", page.text)
 
@@ -93,6 +93,21 @@ class Page(unittest.TestCase):
         self.assertIn("of 3 judged cells 2 slower (worst: all_reduce 16 B, 3.00 and all_reduce 8 B, 2.00) and 1 same", page.text)
         self.assertIn("in old.csv all 4 results are right; in new.csv 2 of 4 results are wrong", page.text)
         self.assertNotIn("geometric mean", page.text)
+
+    def test_judged_cells_stand_worst_first_with_both_times(self):
+        bundle = bundles.empty()
+        bundle["sources"] = [{"file": "g.json", "kind": "gate", "this": "this build", "other": "../base/build"}]
+        bundle["judged"] = [{"source": 0, "cell": f"all_reduce/{size}B", "collective": "all_reduce", "bytes": size, "verdict": verdict,
+                             "ratio": ratio, "low": None, "high": None, "floor": 0.1, "reason": "", "this_us": 2 * size, "other_us": size}
+                            for size, verdict, ratio in ((1, "same", 1.0), (2, "undecided", 1.2), (3, "slower", 1.5), (4, "wrong", None),
+                                                         (5, "slower", 3.0), (6, "missing", None), (7, "faster", 0.5))]
+        page = Reader(bundles.page_of(bundle))
+        rows = [row for row in page.rows if row and row[0] in ("same", "undecided", "slower", "wrong", "missing", "faster")]
+        self.assertEqual([(row[0], row[7]) for row in rows],
+                         [("wrong", "all_reduce/4B"), ("slower", "all_reduce/5B"), ("slower", "all_reduce/3B"), ("missing", "all_reduce/6B"),
+                          ("undecided", "all_reduce/2B"), ("faster", "all_reduce/7B"), ("same", "all_reduce/1B")])
+        self.assertEqual(rows[1][1:4], ["10.00", "5.000", "3.00"])
+        self.assertIn("It need not be the quotient of both times", page.text)
 
     def test_the_verdict_names_the_worst_cells(self):
         bundle = bundles.bundle_of({"all_reduce": {size: [bundles.system("tutti", time), bundles.system("openmpi", 4.0)]

@@ -366,11 +366,13 @@ class Judged(unittest.TestCase):
         bundle = bundles.empty()
         cells = ["all_reduce/tutti.ring/8B", "all_reduce/openmpi.none/8B under openmpi", "all_reduce/8B"]
         bundle["judged"] = [{"source": 0, "cell": cell, "collective": "all_reduce", "bytes": 8, "verdict": verdict, "ratio": 1.1,
-                             "low": 1.0, "high": 1.2, "floor": 0.1, "reason": "", "this_us": 1, "other_us": 1}
+                             "low": 1.0, "high": 1.2, "floor": 0.1, "reason": "", "this_us": 2, "other_us": 1}
                             for cell, verdict in zip(cells, ("same", "slower", "undecided"))]
         figure, picture = figure_of(bundle, "judged")
         names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-        self.assertEqual(names, ["all_reduce 8 B tutti", "all_reduce 8 B openmpi (openmpi)", "all_reduce 8 B"])
+        self.assertEqual(names, ["all_reduce 8 B openmpi (openmpi)", "all_reduce 8 B", "all_reduce 8 B tutti"])
+        for side, time in (("this_us", 2), ("other_us", 1)):
+            self.assertEqual([line.get_xdata()[0] for line in figure.axes[0].get_lines() if line.get_gid() == side], [time] * 3)
         segments = [list(segment) for line in drawn(figure, "interval") for segment in line.get_segments()]
         self.assertEqual([(low[0], high[0]) for low, high in segments], [(1.0, 1.2)] * 3)
         self.assertIn("Slower: 1", picture.alt)
