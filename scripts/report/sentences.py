@@ -110,9 +110,18 @@ def comparisons(bundle: dict) -> list[str]:
     pairs: dict[tuple[str, str], list[tuple[dict, dict]]] = {}
     for cell in bundle["cells"]:
         for item in cell.get("ratios") or []:
-            if is_positive(item.get("ratio")):
+            if is_positive(item.get("ratio")) and has_known_times(cell, item):
                 pairs.setdefault((short(item["curve"]).split(".")[0], short(item["reference"])), []).append((cell, item))
     return [comparison(curve, reference, found) for (curve, reference), found in pairs.items()]
+
+
+def has_known_times(cell: dict, item: dict) -> bool:
+    """Says whether both times of a ratio are known to within themselves: no half of an interval is longer than its time."""
+    for system in cell["systems"]:
+        low, high, time = system.get("low"), system.get("high"), system.get("time")
+        if system["curve"] in (item["curve"], item["reference"]) and is_positive(time) and is_positive(high) and (high - (low or 0)) / 2 > time:
+            return False
+    return True
 
 
 def comparison(curve: str, reference: str, found: list[tuple[dict, dict]]) -> str:

@@ -120,6 +120,13 @@ class Page(unittest.TestCase):
                                                    for size in (8, 64)}})
         self.assertIn("tutti takes 0.25 of openmpi's time", Reader(bundles.page_of(bundle)).text)
 
+    def test_a_time_that_is_not_known_to_within_itself_is_in_no_mean(self):
+        bundle = bundles.bundle_of({"all_reduce": {size: [bundles.system("tutti", 1.0), bundles.system("openmpi", 4.0)]
+                                                   for size in (8, 64)}})
+        bundle["cells"][0]["systems"][0].update(time=100.0, low=1.0, high=900.0)
+        bundle["cells"][0]["ratios"][0].update(ratio=25.0)
+        self.assertIn("tutti takes 0.25 of openmpi's time in the geometric mean (of 1 cell ", Reader(bundles.page_of(bundle)).text)
+
     def test_every_picture_has_a_text_alternative(self):
         page = Reader(bundles.page_of(bundles.usual()))
         self.assertGreater(len(page.labels), 4)
