@@ -3,8 +3,11 @@
 
 #include <utility>
 
+#include "impl/types/printable.h"
+
 namespace tutti::harness::record {
-std::string csv_field(const std::string& text) {
+std::string csv_field(const std::string& any) {
+  const std::string text = printable(any);
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string result = "\"";
   for (const char c : text) {

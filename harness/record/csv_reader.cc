@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csv.h>
 
+#include "harness/text/counted.h"
 #include "harness/text/number.h"
 #include "harness/text/read_file.h"
 #include "impl/types/names.h"
@@ -17,11 +18,18 @@ struct Record {
   std::vector<std::string> fields;
 };
 
+/// Without the empty lines after the last record, as an editor or a person may have put there.
+std::string_view without_empty_end(std::string_view text) {
+  const std::size_t last = text.find_last_not_of("\r\n");
+  if (last == std::string_view::npos) return text;
+  return text.substr(0, std::min(text.size(), std::min(text.find('\n', last), text.size() - 1) + 1));
+}
+
 /// Takes a text apart as RFC 4180 has it: quoted fields may hold separators, line ends, and quotes written twice.
 /// libcsv finds the fields in each line that it is given, and the lines are counted here.
 class Reader {
  public:
-  explicit Reader(std::string_view text) : rest_(text) {
+  explicit Reader(std::string_view text) : rest_(without_empty_end(text)) {
     csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI | CSV_REPALL_NL);
     csv_set_term_func(&parser_, [](unsigned char c) -> int { return c == '\n'; });
     // What an editor ends a line with is no part of a field. Blanks are.
@@ -119,8 +127,8 @@ struct SetFromText {
 /// That there is a field for each column.
 Status check_length(const Record& record, std::size_t columns) {
   if (record.fields.size() == columns) return {};
-  return error(Code::invalid_argument, "line {} has {} fields, the first line names {} columns", record.line,
-               record.fields.size(), columns);
+  return error(Code::invalid_argument, "line {} has {}, the first line names {}", record.line,
+               counted(record.fields.size(), "field"), counted(columns, "column"));
 }
 
 const Column* column_of(std::string_view name) {

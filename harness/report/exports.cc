@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/report/exports.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -18,6 +20,7 @@
 #include "harness/text/escapes.h"
 #include "harness/text/json_reader.h"
 #include "harness/text/json_writer.h"
+#include "impl/types/host_list.h"
 #include "impl/types/printable.h"
 
 namespace tutti::harness::report {
@@ -63,11 +66,20 @@ bool is_point_to_point(const Row& row) {
          row.collective == "bibandwidth" || row.collective == "message_rate";
 }
 
+/// Hosts that have ranks of the row.
+std::int64_t nodes_of(const Row& row) {
+  const auto named = row.conditions.find("hosts");
+  if (named == row.conditions.end()) return 1;
+  const auto hosts = parse_hosts(named->second);
+  if (!hosts.is_ok()) return 1;
+  return std::max<std::int64_t>(1, std::min<std::int64_t>(std::ssize(hosts.value()), row.ranks));
+}
+
 std::string labels_of(const Row& row) {
   const auto host = row.host.empty() ? std::string("unknown") : row.host;
   std::string text = prometheus_label("node", host);
   const std::vector<std::pair<std::string_view, std::string>> others{
-      {"n_nodes", "1"},
+      {"n_nodes", fmt::to_string(nodes_of(row))},
       {"nranks", row.ranks > 0 ? fmt::to_string(row.ranks) : ""},
       {is_point_to_point(row) ? "p2p_operation" : "collective", nccl_name(row.collective)},
       {"message_size", fmt::format("{}B", row.bytes)},

@@ -31,6 +31,26 @@ TEST(CsvReader, GoesByNameAndPassesOverWhatItDoesNotKnow) {
   EXPECT_EQ(rows.value()[0].verdict, Verdict::unchecked) << "nobody said that it is right";
 }
 
+TEST(CsvReader, PassesOverEmptyLinesAtTheEndOnly) {
+  for (const char* text : {"case,ranks\nx,2\n\n", "case,ranks\nx,2\n\r\n\n"}) {
+    const auto rows = rows_from_csv(text);
+    ASSERT_TRUE(rows.is_ok()) << rows.status().message();
+    ASSERT_EQ(rows.value().size(), 1U);
+    EXPECT_EQ(rows.value()[0].case_id, "x");
+  }
+  EXPECT_EQ(rows_from_csv("case,ranks\n\nx,2\n").status().message(),
+            "line 2 has 1 field, the first line names 2 columns");
+  EXPECT_FALSE(rows_from_csv("case,ranks\nx,2").is_ok());
+}
+
+TEST(CsvReader, BytesThatAreNoUtf8AreWrittenOut) {
+  Row row = measured_row();
+  row.host = "h\xff";
+  const auto rows = rows_from_csv(csv_header() + "\n" + csv_row(row) + "\n");
+  EXPECT_THAT(csv_row(row), HasSubstr(",h\\xff,"));
+  EXPECT_EQ(rows.value()[0].host, "h\\xff");
+}
+
 TEST(CsvReader, NamesTheLineAndTheColumn) {
   const auto message = [](const char* text) { return rows_from_csv(text).status().message(); };
   EXPECT_THAT(message(""), HasSubstr("empty"));
@@ -41,7 +61,7 @@ TEST(CsvReader, NamesTheLineAndTheColumn) {
   EXPECT_EQ(message("case,line_ns\nx,nan\n"), "line 2: column 'line_ns' cannot be 'nan'");
   EXPECT_EQ(message("case,skew\nx,inf\n"), "line 2: column 'skew' cannot be 'inf'");
   EXPECT_EQ(message("case,overlap_calls\nx,1.5\n"), "line 2: column 'overlap_calls' cannot be '1.5'");
-  EXPECT_EQ(message("case,ranks\n\"x\ny\",2\nz\n"), "line 4 has 1 fields, the first line names 2 columns");
+  EXPECT_EQ(message("case,ranks\n\"x\ny\",2\nz\n"), "line 4 has 1 field, the first line names 2 columns");
   EXPECT_EQ(message("case,ranks\nx,2"), "line 2 is not complete");
   EXPECT_EQ(message("case,ranks\n\"x,2\n"), "line 2: a quote is not closed");
   EXPECT_EQ(message("case,ranks\n\"x\"y,2\n"), "line 2: 'y' follows a closing quote");
