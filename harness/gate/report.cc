@@ -77,6 +77,27 @@ std::string why_of(const GateCell& cell) {
   return reason.empty() || disturbed.empty() ? reason + disturbed : fmt::format("{}; {}", reason, disturbed);
 }
 
+/// Whether the ratio is another one than that of the two times that stand beside it.
+bool is_no_quotient(const GateCell& cell) {
+  const Evidence& evidence = cell.evidence;
+  if (!cell.judgement.ratio || evidence.this_us.empty() || evidence.other_us.empty()) return false;
+  const double quotient = *summarise(evidence.this_us).median / *summarise(evidence.other_us).median;
+  constexpr double kAlike = 1.05;
+  return quotient > *cell.judgement.ratio * kAlike || quotient * kAlike < *cell.judgement.ratio;
+}
+
+/// What such ratios are; empty where there is none.
+std::string ratio_note(const GateReport& report) {
+  const auto cells = std::ranges::count_if(report.cells, is_no_quotient);
+  if (cells == 0) return {};
+  const bool is_comparison = report.kind == GateReport::Kind::compare;
+  return fmt::format(
+      "ratio: the middle of the ratios of {}; in {} it is not the quotient of the times, each of which "
+      "is the median of all launches of its side",
+      is_comparison ? "every launch to every one of the other side" : "launches in pairs, in turn",
+      counted(cells, "cell"));
+}
+
 /// One sentence: what was found of a cell, its numbers first.
 std::string sentence(const GateReport& report, const GateCell& cell) {
   const Judgement& found = cell.judgement;
@@ -184,6 +205,7 @@ std::string gate_table(const GateReport& report) {
                         measured_text(report, cell.evidence), word_of(report, found.opinion));
     if (const std::string why = why_of(cell); !why.empty()) text += fmt::format("#   {}\n", one_line(why));
   }
+  if (const std::string note = ratio_note(report); !note.empty()) text += fmt::format("# {}\n", note);
   if (!report.counted.empty()) text += fmt::format("# counted on both sides: {}\n", report.counted);
   for (const std::string& remark : report.remarks) text += fmt::format("# {}\n", one_line(remark));
   return printable(text) +
@@ -221,6 +243,7 @@ std::string gate_markdown(const GateReport& report) {
                         median_us(cell->evidence.this_us), number(found.ratio), interval_text(found), floor_text(found),
                         markdown_cell(why_of(*cell)));
   }
+  if (const std::string note = ratio_note(report); !note.empty()) text += fmt::format("\nNote: {}.\n", note);
   if (!report.counted.empty()) text += fmt::format("\nCounted on both sides: {}.\n", report.counted);
   for (const std::string& remark : report.remarks) text += fmt::format("\nNote: {}.\n", markdown_cell(remark));
   return printable(text + fmt::format("\nAgain: `{}`\n", one_line(report.command)));

@@ -231,6 +231,12 @@ Document source_json(const ResultFile& result) {
   return source;
 }
 
+/// The commit of the program that measured; null if the document does not name it, as in a CSV.
+Document commit_of(const Document& source) {
+  const Document& machine = source["machine"];
+  return machine.is_object() && machine.contains("commit") ? machine["commit"] : Document();
+}
+
 /// The part of a case's id that its cell's does not have.
 struct SystemOfCase {
   std::string backend;
@@ -432,11 +438,18 @@ std::string history_bundle_of(std::vector<ResultFile> results, const BundleInfo&
     }
     const Document source = source_json(result);
     bundle["sources"].push_back(source);
-    list.push_back({{"file", result.file},
-                    {"started", source["started"]},
-                    {"commit", source["versions"].contains("tutti") ? source["versions"]["tutti"] : Document()}});
+    list.push_back({{"file", result.file}, {"started", source["started"]}, {"commit", commit_of(source)}});
     std::vector<std::pair<const Row*, std::size_t>> rows;
-    for (const Row& row : result.rows) rows.emplace_back(&row, rows.size());
+    Document disturbed = Document::object();
+    for (const Row& row : result.rows) {
+      rows.emplace_back(&row, rows.size());
+      for (const Document& cause : words_of(row.disturbed)) {
+        const auto name = cause.get<std::string>();
+        disturbed[name] = disturbed.value(name, 0) + 1;
+      }
+    }
+    list.back()["rows"] = rows.size();
+    list.back()["disturbed"] = std::move(disturbed);
     const Launches launches = launches_of(rows);
     const std::vector<CellRows> cells = cells_of(rows, launches);
     const Curves curves(cells);
@@ -457,6 +470,7 @@ std::string history_bundle_of(std::vector<ResultFile> results, const BundleInfo&
                                                    {"time", or_null(one.row.time_median)},
                                                    {"low", or_null(one.row.time_ci_low)},
                                                    {"high", or_null(one.row.time_ci_high)},
+                                                   {"disturbed", words_of(one.row.disturbed)},
                                                    {"verdict", to_string(one.row.verdict)}});
       }
     }

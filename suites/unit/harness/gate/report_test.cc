@@ -76,6 +76,15 @@ TEST(GateReport, Markdown) {
             "\nAgain: `tutti gate --against \"base\"`\n");
 }
 
+TEST(GateReport, ARatioThatIsNoQuotientIsExplained) {
+  GateReport report = report_of_two();
+  report.cells[1].evidence.this_us = {150};
+  for (const std::string& text : {gate_table(report), gate_markdown(report)}) {
+    EXPECT_THAT(text, HasSubstr("ratio: the middle of the ratios of launches in pairs, in turn; in 1 cell it is not the "
+                                "quotient of the times, each of which is the median of all launches of its side"));
+  }
+}
+
 TEST(GateReport, WhatDisturbedACellIsTold) {
   GateReport report = report_of_two();
   for (GateCell& cell : report.cells) {

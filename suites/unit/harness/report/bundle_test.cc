@@ -179,6 +179,20 @@ TEST(Bundle, WhatWasJudgedComesWithItsSource) {
   EXPECT_EQ(made["judged"][0]["verdict"], "same");
 }
 
+TEST(HistoryBundle, HasCommitsAndWhatDisturbedTheRows) {
+  std::vector<Row> rows{row_with("tutti", 64, 1), row_with("tutti", 128, 1)};
+  rows[0].disturbed = "load; steal";
+  rows[1].disturbed = "load";
+  ResultFile old = result_of(rows, "old.json");
+  old.document = R"({"machine":{"commit":"abc123"}})";
+  const json made = json::parse(history_bundle_of({old}, {}, {}));
+  const json& result = made["history"]["results"][0];
+  EXPECT_EQ(result["commit"], "abc123");
+  EXPECT_EQ(result["rows"], 2);
+  EXPECT_EQ(result["disturbed"], json({{"load", 2}, {"steal", 1}}));
+  EXPECT_EQ(made["history"]["series"][0]["points"][0]["disturbed"], json({"load", "steal"}));
+}
+
 TEST(HistoryBundle, IsOfTheNewestMachineOldestFirst) {
   Row newer = row_with("tutti", 64, 2);
   newer.timestamp = "2026-11-25T00:00:00Z";
