@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The drop-in programs: the table of nccl-tests to the column, the flags, the scripts that read it, and the ways in
 which other people's launchers start ranks."""
+import csv
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 import uuid
@@ -568,6 +570,41 @@ class Output(unittest.TestCase):
         done = subprocess.run([str(FOLDER / "all_reduce_perf"), "--qq"], env=CLEAN, stdout=subprocess.DEVNULL,
                               preexec_fn=lambda: os.close(2), timeout=support.patience(20))
         self.assertEqual(done.returncode, 2)
+
+
+class Rccl(unittest.TestCase):
+    """-Z json or csv with -x FILE, as rccl-tests has them: by its readers' own demands (ranks = nodes x ranksPerNode)."""
+    WORDS = ["-b", "64", "-e", "256", "-f", "4", "-g", "2", "-n", "2", "-N", "2"]
+
+    def test_json(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = perf("alltoall_perf", *self.WORDS, "-Z", "json", "-x", f"{folder}/o.json")
+            self.assertEqual(done.code, 0, done)
+            records = json.loads(pathlib.Path(folder, "o.json").read_text())
+        self.assertEqual([(one["numCycle"], one["size"], one["inPlace"]) for one in records],
+                         [(cycle, size, place) for cycle in (0, 1) for size in (64, 256) for place in (0, 1)])
+        for one in records:
+            self.assertEqual((one["name"], one["nodes"], one["ranks"], one["ranksPerNode"], one["gpusPerRank"], one["type"], one["redop"],
+                              one["wrong"]), ("AlltoAll", 1, 1, 1, 2, "float", "none", 0))
+            self.assertGreater(one["time"], 0)
+            self.assertGreaterEqual(one["algBw"], one["busBw"])
+
+    def test_csv(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = perf("all_reduce_perf", *self.WORDS, "-c", "0", "-Z", "csv", "-x", f"{folder}/o.csv")
+            self.assertEqual(done.code, 0, done)
+            with open(f"{folder}/o.csv") as file:
+                found = list(csv.DictReader(file))
+        self.assertEqual(len(found), 8)
+        self.assertEqual({(one["collective"], one["ranks"], one["redop"], one["#wrong"]) for one in found}, {("AllReduce", "1", "sum", "N/A")})
+
+    def test_mistakes(self):
+        for words, names in [(["-Z", "jsn", "-x", "o"], ["-Z", "'jsn'", "'json'"]), (["-Z", "json"], ["-Z json -x FILE"]),
+                             (["-x", "o.json"], ["-x", "'o.json'", "-Z json"])]:
+            done = perf("all_reduce_perf", *words)
+            self.assertEqual(done.code, 2, done)
+            for name in names:
+                self.assertIn(name, done.err)
 
 
 class Readers(unittest.TestCase):

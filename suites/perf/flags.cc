@@ -159,6 +159,37 @@ Status set_of_gpus(Value value) {
   return {};
 }
 
+/// A policy of NCCL 2.27 and later, or with -Z the file of rccl-tests: which, is known after the last flag.
+Status set_policy_or_file(Value value) {
+  if (value.text.empty()) return error(Code::invalid_argument, "the value is empty");
+  value.settings.policy_or_file = value.text;
+  return {};
+}
+
+Status set_rccl_format(Value value) {
+  const std::vector<std::string> names{"csv", "json"};
+  if (std::ranges::find(names, value.text) == names.end()) return unknown_name("format", value.text, names);
+  value.settings.rccl_format = value.text;
+  return {};
+}
+
+/// What -x is. Errors: invalid_argument.
+Status settle_x(Settings& settings) {
+  const std::string& text = settings.policy_or_file;
+  if (!settings.rccl_format.empty()) {
+    if (!text.empty()) return {};
+    return error(Code::invalid_argument, "-Z {0} needs a file: -Z {0} -x FILE", settings.rccl_format);
+  }
+  if (text.empty()) return {};
+  const auto policy = number(text, -1, kAny);
+  if (!policy.is_ok()) {
+    return error(Code::invalid_argument, "-x: {}; with -Z json or -Z csv it is a file, as rccl-tests has it",
+                 policy.status().message());
+  }
+  if (policy.value() != 0) settings.of_gpus.emplace_back('x', policy.value());
+  return {};
+}
+
 Status set_backend(Value value) {
   const std::vector<std::string> names{"tutti", "nccl"};
   if (std::ranges::find(names, value.text) == names.end()) return unknown_name("backend", value.text, names);
@@ -213,7 +244,9 @@ constexpr std::array kFlags{
          set_number<0, 3, &Settings::average>},
     Flag{'R', "local_register", "0..2", "with nccl: 1 registers the buffers, 2 makes them symmetric windows",
          set_of_gpus<'R'>},
-    Flag{'x', "cta_policy", "0..2", "with nccl: the default, efficiency, or zero CTAs", set_of_gpus<'x'>},
+    Flag{'x', "cta_policy", "0..2", "with nccl: the default, efficiency, or zero CTAs; with -Z a FILE",
+         set_policy_or_file},
+    Flag{'Z', "output_format", "json|csv", "rccl-tests' results, written to the file that -x names", set_rccl_format},
     Flag{'D', "device_implementation", "N", "refused with nccl and --device, left aside on CPU ranks",
          set_of_gpus<'D'>},
     Flag{'V', "device_cta_count", "N", "refused with nccl and --device, left aside on CPU ranks", set_of_gpus<'V'>},
@@ -337,6 +370,7 @@ Result<Settings> parse_flags(int argc, char** argv) {
     return error(Code::invalid_argument, "'{}' belongs to no flag: flags are -b 8 or --minbytes 8 (--help lists all)",
                  shown(argv[optind]));
   }
+  TUTTI_RETURN_IF_ERROR(settle_x(settings));
   TUTTI_RETURN_IF_ERROR(harness::check_apart({"--csv", settings.csv}, {"--json", settings.json}, ".json"));
   TUTTI_RETURN_IF_ERROR(check_sizes(settings));
   TUTTI_RETURN_IF_ERROR(check_operations(settings));

@@ -43,6 +43,8 @@ struct Settings {
   bool times_each = false;
   int skipped = 0;              ///< of the times of each operation
   std::string compatible_json;  ///< -J
+  std::string rccl_format;      ///< -Z: csv or json; empty: -x is no file
+  std::string policy_or_file;   ///< -x
   std::string csv;
   std::string json;
   std::string backend;                    ///< tutti or nccl; empty until it is known which

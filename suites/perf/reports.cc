@@ -125,6 +125,9 @@ Result<Reports> Reports::open(const Program& program, const Settings& settings, 
   if (!settings.csv.empty()) {
     TUTTI_ASSIGN_OR_RETURN(reports.csv_, harness::CsvFile::open(settings.csv));
   }
+  if (!settings.rccl_format.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(reports.rccl_, RcclResults::open(program, settings, reports.facts_.devices));
+  }
   if (!settings.compatible_json.empty()) {
     TUTTI_ASSIGN_OR_RETURN(reports.compatible_file_, harness::OutputFile::open(free_path(settings.compatible_json), 0));
     reports.compatible_ = reports.compatible_head();
@@ -156,6 +159,7 @@ Status Reports::add(const Report& report) {
   }
   if (json_) note(json_->write(records));
   if (compatible_file_) write_compatible_row(report.row);
+  if (rccl_) note(rccl_->add(report.row));
   console_.print(text);  // last: a row that nobody can read is in the files
   for (const std::string& diagnosis : report.diagnoses) {
     harness::to_stderr(fmt::format("{}: {}\n", program_.name, diagnosis));
@@ -185,6 +189,7 @@ Status Reports::conclude(const Trailer& trailer, const MemoryUse& memory) {
   if (json_) note(json_->finish());
   if (json_) note(json_->end());
   note(console_.failure());
+  if (rccl_) note(rccl_->write());
   if (!compatible_file_) return failure_;
   compatible_["out_of_bounds"] = {{"count", trailer.failed_checks},
                                   {"okay", !trailer.average ? "unchecked" : truth(trailer.failed_checks == 0)}};

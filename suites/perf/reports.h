@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where rank 0 writes: the table on stdout (stderr where a file is `-`), tutti's rows to --csv and --json, nccl-tests'
-// JSON to -J.
+// JSON to -J, rccl-tests' results to -x.
 #pragma once
 
 #include <memory>
@@ -16,6 +16,7 @@
 #include "harness/report/json.h"
 #include "harness/text/output_file.h"
 #include "harness/text/streams.h"
+#include "suites/perf/rccl_results.h"
 #include "suites/perf/split.h"
 #include "suites/perf/walk.h"
 
@@ -67,6 +68,7 @@ class Reports {
   Status failure_;  ///< the first file that could not be written
   std::optional<harness::CsvFile> csv_;
   std::optional<harness::JsonFile> json_;
+  std::optional<RcclResults> rccl_;
   std::optional<harness::OutputFile> compatible_file_;
   nlohmann::ordered_json compatible_;
 };
