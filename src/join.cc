@@ -59,9 +59,10 @@ Status check_expected(const Settings& settings, int hosts) {
                harness::counted(hosts, "host"));
 }
 
-/// What has a meaning only if a starter has started several processes. Errors: invalid_argument; unavailable if
+/// What has a meaning only if a starter has started several processes. Says so if an unknown one may have. Errors: invalid_argument; unavailable if
 /// more hosts were expected.
-Status check_alone(const Settings& settings) {
+Status check_alone(const Settings& settings, const World& world) {
+  if (!world.unknown_starter.empty()) harness::to_stderr(fmt::format("# {}\n", world.unknown_starter));
   TUTTI_RETURN_IF_ERROR(check_expected(settings, 1));
   const bool has_interface = !settings.reach.interface.empty() && settings.conditions.topology.hosts.empty();
   if (!has_interface && settings.init.empty()) return {};
@@ -157,7 +158,7 @@ Joining join_job(Settings& settings, bool only_lists) {
   if (!found.is_ok()) return {complain(found.status())};
   const World& world = found.value();
   if (world.processes == 1) {
-    const Status alone = check_alone(settings);
+    const Status alone = check_alone(settings, world);
     return alone.is_ok() ? Joining() : Joining{complain(alone)};
   }
   if (only_lists && world.process > 0) return {exit_ok};
@@ -207,7 +208,7 @@ Joining join_crew(Settings& settings, bool only_lists) {
   if (!found.is_ok()) return {complain(found.status())};
   const World& world = found.value();
   if (world.processes == 1) {
-    const Status alone = check_alone(settings);
+    const Status alone = check_alone(settings, world);
     return alone.is_ok() ? Joining() : Joining{complain(alone)};
   }
   if (!settings.conditions.topology.hosts.empty()) return {};

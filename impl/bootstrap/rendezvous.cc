@@ -39,6 +39,37 @@ constexpr const char* kTasksOfJob = "SLURM_NTASKS";
 
 constexpr std::size_t kMostNameBytes = 100;  // 107 fit an address
 
+/// Launchers whose variables are only known well enough to say so.
+struct UnknownStarter {
+  const char* rank;
+  const char* size;  ///< empty: it has none
+};
+constexpr std::array kUnknownStarters{
+    UnknownStarter{"FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
+    UnknownStarter{"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"},
+    UnknownStarter{"PALS_RANKID", ""},
+    UnknownStarter{"ALPS_APP_PE", ""},
+    UnknownStarter{"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
+    UnknownStarter{"HOROVOD_RANK", "HOROVOD_SIZE"},
+    UnknownStarter{"AWS_BATCH_JOB_NODE_INDEX", "AWS_BATCH_JOB_NUM_NODES"},
+    UnknownStarter{"JOB_COMPLETION_INDEX", ""},
+};
+
+/// `FLUX_TASK_RANK is 1 and FLUX_JOB_SIZE is 4: ...`; empty where there is no such variable, or one process.
+std::string unknown_starter(const Environment& environment) {
+  for (const UnknownStarter& one : kUnknownStarters) {
+    const auto rank = environment(one.rank), size = environment(one.size);
+    const bool has_size = *one.size != '\0';
+    if (!rank || (has_size && size.value_or("1") == "1")) continue;
+    return fmt::format(
+        "{} is '{}'{}: tutti does not join jobs of this launcher, and runs alone in this process; RANK=${}, "
+        "WORLD_SIZE, "
+        "LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT make it one of a job",
+        one.rank, shown(*rank), has_size ? fmt::format(" and {} is '{}'", one.size, shown(*size)) : "", one.rank);
+  }
+  return {};
+}
+
 class Reader {
  public:
   explicit Reader(const Environment& environment) : environment_(environment) {}
@@ -54,7 +85,10 @@ class Reader {
     // PMI that srun serves says nothing of hosts.
     const bool is_of_srun = environment_("SLURM_PROCID") == std::to_string(world_.process);
     if (is_step && is_of_srun && world_.local_processes == world_.processes) TUTTI_RETURN_IF_ERROR(hear_nodes());
-    if (world_.started_by.empty()) return check_pmix();
+    if (world_.started_by.empty()) {
+      world_.unknown_starter = unknown_starter(environment_);
+      return check_pmix();
+    }
     TUTTI_RETURN_IF_ERROR(check_pmix().status());
     if (world_.processes > 1) TUTTI_RETURN_IF_ERROR(name_meeting());
     return world_;

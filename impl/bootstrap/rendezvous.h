@@ -28,7 +28,10 @@ struct World {
   /// PMIX_NAMESPACE, SLURM_JOB_ID and SLURM_STEP_ID, MASTER_ADDR and MASTER_PORT, TUTTI_INIT. Empty for a world of one.
   std::string meeting = {};
   std::string started_by = {};  ///< "mpirun (OMPI_COMM_WORLD_RANK)"; empty: nobody, a world of one
-  std::string spread = {};      ///< which variable says that there are several hosts: "LOCAL_WORLD_SIZE is 2"
+  /// Of a world of one: what a launcher has set whose jobs tutti does not join, and what to set instead; empty:
+  /// nothing.
+  std::string unknown_starter = {};
+  std::string spread = {};  ///< which variable says that there are several hosts: "LOCAL_WORLD_SIZE is 2"
 
   [[nodiscard]] bool spans_hosts() const { return !spread.empty(); }
   [[nodiscard]] int first_here() const { return process - local_process; }

@@ -435,6 +435,9 @@ int main_of(int argc, char** argv) {
   const auto world = world_from_environment();
   if (!world.is_ok()) return complain(argv[0], world.status());
   const bool is_first = world.value().process == 0;
+  if (!world.value().unknown_starter.empty()) {
+    harness::to_stderr(fmt::format("# {}\n", world.value().unknown_starter));
+  }
   // One of all that were started alike says what is wrong.
   const auto refuse = [&](const Status& why) {
     let_the_first_speak(world.value());

@@ -61,6 +61,25 @@ TEST(Rendezvous, NobodyHasStartedAWorldOfOne) {
   EXPECT_EQ(world.value().started_by, "");
 }
 
+TEST(Rendezvous, OfAnUnknownLauncherIsSaidWhatToSet) {
+  const auto said = [](const Variables& variables) {
+    const auto world = world_of(variables);
+    EXPECT_TRUE(world.is_ok()) << world.status().message();
+    EXPECT_EQ(world.value().processes, 1);
+    return world.value().unknown_starter;
+  };
+  EXPECT_THAT(said({{"FLUX_TASK_RANK", "1"}, {"FLUX_JOB_SIZE", "4"}}),
+              testing::StartsWith("FLUX_TASK_RANK is '1' and FLUX_JOB_SIZE is '4': tutti does not join jobs of this "
+                                  "launcher, and runs alone in this process; RANK=$FLUX_TASK_RANK, WORLD_SIZE, "));
+  EXPECT_THAT(said({{"PALS_RANKID", "0"}}), HasSubstr("PALS_RANKID is '0': "));
+  EXPECT_EQ(said({{"FLUX_TASK_RANK", "0"}, {"FLUX_JOB_SIZE", "1"}}), "");
+  EXPECT_EQ(said({}), "");
+  Variables known = kTorchrun;
+  known["FLUX_TASK_RANK"] = "2";
+  known["FLUX_JOB_SIZE"] = "3";
+  EXPECT_EQ(world_of(known).value().unknown_starter, "");
+}
+
 TEST(Rendezvous, TorchrunMpirunAndSrunSayTheSameThings) {
   const World torchrun = world_of(kTorchrun).value();
   EXPECT_EQ(torchrun.process, 2);
