@@ -11,6 +11,7 @@
 #include "harness/backends/loader.h"
 #include "harness/doctor/diagnosis.h"
 #include "harness/doctor/hosts_diagnosis.h"
+#include "harness/machine/allowed_cores.h"
 #include "harness/process/spawn.h"
 #include "harness/text/streams.h"
 #include "impl/tcp/interface.h"
@@ -45,7 +46,10 @@ harness::MachineCondition condition_here() {
       probes.unusable.push_back({.name = name, .why = usable.message()});
     }
   }
-  return harness::read_condition(harness::Tree("/"), std::move(probes));
+  harness::MachineCondition condition = harness::read_condition(harness::Tree("/"), std::move(probes));
+  // Without /proc and /sys the kernel still says where this process may run, as it does to `tutti run`.
+  if (condition.allowed.empty()) condition.allowed = condition.online = harness::allowed_cores();
+  return condition;
 }
 
 int code_of(const std::vector<harness::Symptom>& findings) {

@@ -40,6 +40,7 @@ void read_cores(MachineCondition& condition, const Tree& tree) {
   if (condition.online.empty()) condition.online = tree.numbered(kCpus, "cpu");
   condition.allowed = parse_cpu_list(tree.field("proc/self/status", "Cpus_allowed_list"));
   if (condition.allowed.empty()) condition.allowed = condition.online;
+  if (condition.online.empty()) condition.online = condition.allowed;  // without /sys, as in a sandbox
   condition.allowed = common(condition.allowed, condition.online);
   std::set<std::string> sockets;
   std::set<std::vector<int>> cores, shared;

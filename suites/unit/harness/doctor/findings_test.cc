@@ -52,6 +52,14 @@ TEST_F(Doctor, FindsNothingOnAQuietServer) {
   EXPECT_THAT(diagnosis_text(condition, {}), HasSubstr("Nothing was found that would spoil a measurement."));
 }
 
+TEST_F(Doctor, WithoutSysKnowsTheCoresThatARunAsksFor) {
+  root_.write("proc/self/status", "Name:\ttutti\nCpus_allowed_list:\t0-1\n");
+  const MachineCondition condition = read();
+  EXPECT_EQ(condition.allowed, (std::vector{0, 1}));
+  EXPECT_EQ(condition.online, (std::vector{0, 1}));
+  for (const Symptom& finding : findings_of(condition)) EXPECT_NE(finding.severity, Severity::blocks) << finding.what;
+}
+
 TEST_F(Doctor, FindsTheQuotaOfAContainer) {
   server({.sockets = 1, .per_socket = 4}, "fpu hypervisor sse");
   root_.write("proc/self/cgroup", "0::/system.slice/docker-1.scope");
