@@ -34,7 +34,9 @@ constexpr std::chrono::milliseconds kEachMebibyte{750};
 std::chrono::nanoseconds usual_time(const RunPlan& plan) {
   std::chrono::nanoseconds sum{};
   for (const Cell& cell : plan.expansion.cells) {
-    const std::chrono::nanoseconds by_bytes = std::chrono::nanoseconds(kEachMebibyte) * cell.bytes / (1 << 20);
+    // More bytes than these take no longer: no product can be too large.
+    const std::int64_t bytes = std::min<std::int64_t>(cell.bytes, (kMostCell / kEachMebibyte) << 20);
+    const std::chrono::nanoseconds by_bytes = std::chrono::nanoseconds(kEachMebibyte) * bytes / (1 << 20);
     sum += std::min<std::chrono::nanoseconds>(kMostCell, kSmallCell + by_bytes);
   }
   return sum;

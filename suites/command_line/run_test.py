@@ -206,6 +206,15 @@ class Prefixes(Sweep):
             self.assertIn(f"# left out: 1 x {collective} has no avg: nothing says by what the sum over some of the "
                           "ranks is divided", result.out)
 
+    def test_an_estimate_of_sizes_that_nothing_holds(self):
+        """4 EiB and 64 MiB are both too large for their time to be told by their bytes."""
+        said = [support.run("run", "all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", size, "--list")
+                for size in ["64M", "4611686018427387904"]]
+        estimates = [re.search(r"about .*", one.out + one.err) for one in said]
+        self.assertTrue(all(estimates), said)
+        self.assertEqual(estimates[0].group(), estimates[1].group())
+        self.assertNotIn("about 0 s", estimates[0].group())
+
     def test_check_and_prove_every_algorithm(self):
         result = support.run("prove", *PREFIXES, "--ranks", "1:6")
         self.assertEqual(result.code, 0, result)
