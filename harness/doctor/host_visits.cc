@@ -51,12 +51,13 @@ class Visitor {
 
   Status start(const std::string& host, const VisitRequest& request, bool is_here) {
     SpawnRequest spawned;
+    std::vector<std::string> program = request.program;
     if (!is_here) {
-      TUTTI_RETURN_IF_ERROR(check_words(request.program.front()));
+      TUTTI_ASSIGN_OR_RETURN(program.front(), word_for_agent(request.agent, program.front()));
       TUTTI_ASSIGN_OR_RETURN(spawned.command, agent_words(request.agent, host));
       agent_ = agent_text(request.agent, host);
     }
-    spawned.command.insert(spawned.command.end(), request.program.begin(), request.program.end());
+    spawned.command.insert(spawned.command.end(), program.begin(), program.end());
     int talk[2], errors[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, talk) != 0 || ::pipe2(errors, O_CLOEXEC) != 0) {
       return error(Code::resource, "cannot make a pair of sockets: {}", std::strerror(errno));

@@ -100,7 +100,7 @@ Status HostProcesses::start(HostsRequest request) {
     listener_ = std::move(joined->listener);
     return start_process(all_.front(), program);
   }
-  if (!first_other.empty()) TUTTI_RETURN_IF_ERROR(check_words(program));
+  if (!first_other.empty()) TUTTI_RETURN_IF_ERROR(word_for_agent(request_.agent, program).status());
   TUTTI_ASSIGN_OR_RETURN(address_, address_for(request_.interface, first_other));
   TUTTI_ASSIGN_OR_RETURN(key_, tcp::draw_secret());
   TUTTI_ASSIGN_OR_RETURN(listener_, tcp::listen_on(address_));
@@ -110,10 +110,12 @@ Status HostProcesses::start(HostsRequest request) {
 
 Status HostProcesses::start_process(HostProcess& process, const std::string& program) {
   SpawnRequest spawned;
+  std::string word = program;
   if (!process.is_here) {
     TUTTI_ASSIGN_OR_RETURN(spawned.command, agent_words(request_.agent, process.name));
+    TUTTI_ASSIGN_OR_RETURN(word, word_for_agent(request_.agent, program));
   }
-  spawned.command.insert(spawned.command.end(), {program, "host"});
+  spawned.command.insert(spawned.command.end(), {word, "host"});
   spawned.environment = {"TUTTI_CONTROL", "TUTTI_RANK"};
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)

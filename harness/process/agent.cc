@@ -13,6 +13,7 @@
 #include "harness/text/redaction.h"
 #include "impl/tcp/interface.h"
 #include "impl/types/host_name.h"
+#include "impl/types/names.h"
 
 namespace tutti::harness::process {
 
@@ -26,17 +27,21 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-Status check_words(const std::string& program) {
-  const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("/._+-=@:,").find(c) != std::string_view::npos;
+Result<std::string> word_for_agent(const std::string& agent, const std::string& program) {
+  const auto is_made_of = [&](std::string_view characters) {
+    return std::ranges::all_of(program, [&](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || characters.find(c) != std::string_view::npos;
+    });
   };
-  if (std::ranges::all_of(program, is_plain)) return {};
-  return error(
-      Code::unavailable,
-      "the program's path '{}' has characters that a shell on another machine reads otherwise: install it where "
-      "the path has none",
-      program);
+  if (is_made_of("/._+-=@:,")) return program;
+  const std::vector<std::string> words = words_of(agent);
+  const bool is_ssh = !words.empty() && std::filesystem::path(words.front()).filename() == "ssh";
+  // Within single quotes these are themselves to every login shell.
+  if (is_ssh && is_made_of("/._+-=@:, ()[]#~%")) return fmt::format("'{}'", program);
+  return error(Code::unavailable,
+               "the program's path '{}' has characters that a shell on another machine reads otherwise: install it "
+               "where the path has none{}",
+               shown(program), is_ssh ? "" : "; with ssh as agent, blanks and brackets are allowed");
 }
 
 Result<std::vector<std::string>> agent_words(const std::string& agent, const std::string& host) {

@@ -13,9 +13,10 @@ namespace tutti::harness::process {
 /// The words of a command that is split at spaces.
 [[nodiscard]] std::vector<std::string> words_of(const std::string& text);
 
-/// An agent hands a command to a shell, as ssh does, or to exec: only what both take alike is given to it.
-/// Errors: unavailable where the path of a program has something else.
-[[nodiscard]] Status check_words(const std::string& program);
+/// `program`, a path, as a word for an agent. An agent hands a command to a shell, as ssh does, or to exec: it gets
+/// what both take alike. ssh always takes a shell, so for it a path with blanks or brackets stands in single quotes.
+/// Errors: unavailable where the path has something else.
+[[nodiscard]] Result<std::string> word_for_agent(const std::string& agent, const std::string& program);
 
 /// The words that begin a command on another machine: those of the agent, then the host, whose brackets it does not
 /// get. Errors: invalid_argument if the host is no name of parse_host_name: no agent gets an option in its place.

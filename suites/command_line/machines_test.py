@@ -166,6 +166,19 @@ class OnThisMachine(Agents):
             self.assertEqual(result.code, 0, result)
             self.assertEqual(run.rows()[1][0]["hosts"], "a:2,b:1")
 
+    def test_a_path_with_blanks_goes_through_ssh_alone(self):
+        tools = self.folder / "my tools (2)"
+        tools.mkdir()
+        program = shutil.copy(support.PROGRAM, tools / "tutti")
+        for name, code in [("ssh", 0), ("rsh", 3)]:
+            agent = self.folder / name
+            agent.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')  # its words in one line for a shell, as ssh has them
+            agent.chmod(0o755)
+            done = subprocess.run([program, "run", "barrier", "--hosts", "a:1,b:1", "--agent", agent, "--interface", "127.0.0.1", "--backends",
+                                   "tutti", "--budget", "500ms"], capture_output=True, text=True, timeout=support.patience(60), check=False)
+            self.assertEqual(done.returncode, code, done)
+            self.assertIn("with ssh as agent, blanks" if code else " 1 ok, 0 wrong", done.stderr if code else done.stdout)
+
     def test_a_machine_that_is_this_one_needs_no_agent(self):
         result = support.run("run", "barrier", "--hosts", "localhost:1,127.0.0.1:1", "--agent", "/nowhere/agent", "--budget", "500ms")
         self.assertEqual(result.code, 0, result)

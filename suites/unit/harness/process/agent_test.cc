@@ -25,5 +25,16 @@ TEST(Agent, GetsNoOptionInPlaceOfAHost) {
   EXPECT_THAT(agent_words("ssh", "[-Fevil.cfg]").status().message(), HasSubstr("'[-Fevil.cfg]' is no address"));
 }
 
+TEST(Agent, APathWithBlanksIsQuotedForSshAlone) {
+  EXPECT_EQ(word_for_agent("/x/agent", "/opt/tutti-0.2/bin/tutti").value(), "/opt/tutti-0.2/bin/tutti");
+  EXPECT_EQ(word_for_agent("/usr/bin/ssh -p 22", "/opt/my tools (2)/tutti").value(), "'/opt/my tools (2)/tutti'");
+  for (const char* program : {"/opt/a'b/tutti", "/opt/$HOME/tutti", "/opt/a!b/tutti", "/opt/a\\b/tutti", "/opt/a\nb"}) {
+    EXPECT_EQ(word_for_agent("ssh", program).status().code(), Code::unavailable) << program;
+  }
+  const Status other = word_for_agent("/x/agent", "/opt/my tools/tutti").status();
+  EXPECT_EQ(other.code(), Code::unavailable);
+  EXPECT_THAT(other.message(), testing::HasSubstr("with ssh as agent, blanks and brackets are allowed"));
+}
+
 }  // namespace
 }  // namespace tutti::harness::process
