@@ -45,7 +45,7 @@ std::string csv_of(const Json& records) {
   return text;
 }
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 }  // namespace
 
@@ -85,9 +85,9 @@ void RcclResults::add(const TableRow& row, const Measurement& one, bool is_in_pl
                       {"type", row.dtype},
                       {"redop", row.op},
                       {"inPlace", is_in_place ? 1 : 0},
-                      {"time", number(one.time_us)},
-                      {"algBw", number(one.bandwidths.algorithm)},
-                      {"busBw", number(one.bandwidths.bus)},
+                      {"time", finite(one.time_us)},
+                      {"algBw", finite(one.bandwidths.algorithm)},
+                      {"busBw", finite(one.bandwidths.bus)},
                       {"wrong", one.wrong ? Json(*one.wrong) : Json("N/A")}});
 }
 
