@@ -18,8 +18,10 @@ struct Record {
   std::vector<std::string> fields;
 };
 
-/// Without the empty lines after the last record, as an editor or a person may have put there.
+/// Without the empty lines after the last record, as an editor or a person may have put there. Where there is one column
+/// an empty line is a record.
 std::string_view without_empty_end(std::string_view text) {
+  if (text.substr(0, text.find('\n')).find(',') == std::string_view::npos) return text;
   const std::size_t last = text.find_last_not_of("\r\n");
   if (last == std::string_view::npos) return text;
   return text.substr(0, std::min(text.size(), std::min(text.find('\n', last), text.size() - 1) + 1));

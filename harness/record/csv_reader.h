@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows from a CSV that `run --csv` wrote, this version's or another's. Columns are found by name. A column that is not
 // there leaves its field as it is, and one that is not known is passed over. A text is taken apart as RFC 4180 has it;
-// blanks belong to a field, carriage returns around it do not. Empty lines after the last one are passed over, and no
-// other line is.
+// blanks belong to a field, carriage returns around it do not. Empty lines after the last one are passed over if
+// there are several columns, and no other line is.
 #pragma once
 
 #include <string>
