@@ -3,11 +3,8 @@
 
 #include <utility>
 
-#include "impl/types/printable.h"
-
 namespace tutti::harness::record {
-std::string csv_field(const std::string& any) {
-  const std::string text = printable(any);
+std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string result = "\"";
   for (const char c : text) {

@@ -12,9 +12,8 @@
 
 namespace tutti::harness::record {
 
-/// `any` as one field, in quotes where it needs them; written out is what printable() writes out, such as bytes that
-/// are no UTF-8.
-[[nodiscard]] std::string csv_field(const std::string& any);
+/// `text` as one field, in quotes where it needs them.
+[[nodiscard]] std::string csv_field(const std::string& text);
 /// The names of the columns, without a line end.
 [[nodiscard]] std::string csv_header();
 /// The fields of `row` in the order of the columns, without a line end.
