@@ -56,8 +56,30 @@ void Alone::visit() {
       if (!lost_.contains(node)) groups.push_back({node});
     }
     if (groups.empty()) return;
-    take(groups, crew_.play(groups, {{.measure = Measure::alone, .bytes = bytes_}}));
+    take(groups, play(groups));
   }
+}
+
+std::vector<std::vector<Outcome>> Alone::play(const std::vector<Group>& groups) {
+  const std::vector<Test> tests{{.measure = Measure::alone, .bytes = bytes_}};
+  std::vector<std::vector<Outcome>> outcomes = crew_.play(groups, tests);
+  std::vector<Group> failed;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    // Wrong data are never by chance.
+    if (!is_failure(outcomes[i].front()) || outcomes[i].front().ending == Ending::wrong) continue;
+    failed.push_back(groups[i]);
+    places.push_back(i);
+  }
+  if (failed.empty()) return outcomes;
+  // Once may be chance. If there is no time for a second one, the first says nothing.
+  if (observer_.is_stopped()) {
+    for (const std::size_t place : places) outcomes[place].front() = {.ending = Ending::interrupted};
+    return outcomes;
+  }
+  auto again = crew_.play(failed, tests);
+  for (std::size_t i = 0; i < failed.size(); ++i) outcomes[places[i]] = std::move(again[i]);
+  return outcomes;
 }
 
 std::vector<int> Alone::lost() const {
@@ -99,7 +121,7 @@ void Alone::take(const std::vector<Group>& groups, const std::vector<std::vector
                    .first = node,
                    .second = outcome.ending == Ending::wrong ? node : -1,
                    .judgement = {.verdict = Verdict::fail},
-                   .tests = 1,
+                   .tests = outcome.ending == Ending::wrong ? 1 : 2,
                    .detail = outcome.detail};
   }
   if (speeds.size() < 2) return;

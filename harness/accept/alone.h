@@ -28,6 +28,8 @@ class Alone {
   void add_to(Findings& findings) const;
 
  private:
+  /// Plays the groups. One that fails plays a second time, and that counts.
+  [[nodiscard]] std::vector<std::vector<Outcome>> play(const std::vector<Group>& groups);
   void take(const std::vector<Group>& groups, const std::vector<std::vector<Outcome>>& outcomes);
   /// Whether they are so many that speeds alone cannot say which nodes are right. Faults differ, and are few.
   [[nodiscard]] bool are_a_kind(const std::map<int, Judgement>& slow) const;

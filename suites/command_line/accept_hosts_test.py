@@ -118,6 +118,14 @@ class AcceptedHosts(unittest.TestCase):
     def test_a_pair_whose_rank_is_stopped_ends_alone(self):
         self.ends_alone(signal.SIGSTOP, "hung", "is stopped")
 
+    def test_a_node_whose_rank_is_killed_once_while_it_plays_alone_is_well(self):
+        with self.on("a,b", stages="alone") as run:
+            os.kill(self.until(run, "a rank on a", lambda: self.processes(run, "rank").get("a")), signal.SIGKILL)
+            result = run.wait(support.patience(60))
+            self.assertEqual([line["group"] for line in self.failed(run)], [["a"]], result)
+            self.assertNotRegex(result.out, r"(?m)^  a +FAIL dead")
+            self.assertEqual(run.left_behind(), [], result)
+
     def test_a_host_that_dies_is_named_and_the_others_go_on(self):
         with self.on("a,b,c,d") as run:
             self.after(run, 1)
