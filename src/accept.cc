@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti accept`: which nodes of a cluster may be trusted, and which part of which node may not.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <ctime>
 #include <map>
 #include <memory>
@@ -28,6 +30,7 @@
 #include "harness/cases/sweep.h"
 #include "harness/cases/transports.h"
 #include "harness/doctor/hosts_diagnosis.h"
+#include "harness/machine/allowed_cores.h"
 #include "harness/process/interrupts.h"
 #include "harness/text/counted.h"
 #include "harness/text/file.h"
@@ -54,7 +57,10 @@ namespace {
 namespace accept = harness::accept;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kQuickRound = 0.5, kSlowRound = 1.5;  // s, a guess before the first one has been played
+// Guesses in s, before anything has been played: a round on a quick network, and one on a slow one; the start of the
+// hosts, their inventory and their end.
+constexpr double kQuickRound = 0.2, kSlowRound = 1.5, kSlowStart = 5;
+constexpr double kMostBusy = 16;
 
 struct AcceptRequest {
   std::string pretend, leaves, rails, stages, resume, lines, json, html, junit, prometheus, exclude, budget, baseline;
@@ -301,9 +307,17 @@ std::string time_text(double seconds) {
   return seconds < 90 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.1f} min", seconds / 60);
 }
 
+/// How many processes want a core of this machine, for each that there is; at least 1. It starts each group, and is
+/// mostly one of the nodes, so rounds take longer if it is busy.
+double busyness() {
+  double load = 0;
+  if (::getloadavg(&load, 1) != 1) return 1;
+  return std::clamp(load / static_cast<double>(harness::allowed_cores().size()), 1.0, kMostBusy);
+}
+
 /// "# 64 nodes: alone 16 rounds, pairs 63 rounds and up to 72 of repeats, at 0.5 to 1.5 s a round: 40 s to
 /// 3.8 min. ...".
-std::string forecast_text(int nodes, const accept::AcceptPlan& plan) {
+std::string forecast_text(int nodes, const accept::AcceptPlan& plan, bool is_pretended) {
   const accept::Rounds rounds = rounds_of(plan, nodes);
   std::vector<std::string> words;
   if (rounds.alone > 0) words.push_back(fmt::format("alone {} rounds", rounds.alone));
@@ -323,9 +337,12 @@ std::string forecast_text(int nodes, const accept::AcceptPlan& plan) {
   if (words.empty()) words.emplace_back("nothing to play");
   const double soak = has_soak ? plan.soak_seconds : 0;
   const int played = rounds.alone + rounds.pairs + rounds.shifts + rounds.rings + rounds.groups;
-  return fmt::format("# {}: {}, at {:.1f} to {:.1f} s a round: {} to {}. ^C or SIGTERM: report of what is done.\n",
-                     harness::counted(nodes, "node"), fmt::join(words, ", "), kQuickRound, kSlowRound,
-                     time_text(kQuickRound * played + soak), time_text(kSlowRound * (played + rounds.repeats) + soak));
+  const double busy = is_pretended ? 1 : busyness();
+  const double most = busy * (kSlowStart + kSlowRound * (played + rounds.repeats)) + soak;
+  const std::string why = busy > 1 ? fmt::format(" (this machine is busy: {:.1f} processes a core)", busy) : "";
+  return fmt::format("# {}: {}, at {:.1f} to {:.1f} s a round{}: {} to {}. ^C or SIGTERM: report of what is done.\n",
+                     harness::counted(nodes, "node"), fmt::join(words, ", "), kQuickRound, busy * kSlowRound, why,
+                     time_text(kQuickRound * played + soak), time_text(most));
 }
 
 /// Shows where it is, and says when it is time to stop.
@@ -484,7 +501,7 @@ int list(const AcceptRequest& request, accept::AcceptPlan plan) {
     nodes = owned.value().crew->nodes();
     plan.rails = static_cast<int>(owned.value().crew->rails().size());
   }
-  harness::print("{}", forecast_text(nodes, plan));
+  harness::print("{}", forecast_text(nodes, plan, !request.pretend.empty()));
   return exit_ok;
 }
 
@@ -525,7 +542,7 @@ int run_accept(const AcceptRequest& request) {
   plan.value().left_out = owned.value().left_out;
   plan.value().rails = static_cast<int>(crew.rails().size());
   if (const Status fits = check_baseline(plan.value(), crew.rails()); !fits.is_ok()) return complain(fits);
-  console.print(forecast_text(crew.nodes(), plan.value()));
+  console.print(forecast_text(crew.nodes(), plan.value(), owned.value().is_pretended));
 
   accept::JournalHead head{.build = build_text(), .nodes = {}, .plan = plan_text(request, plan.value())};
   for (int node = 0; node < crew.nodes(); ++node) head.nodes.push_back(crew.name_of(node));
