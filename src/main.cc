@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "harness/process/starter.h"
+#include "harness/process/thread_stacks.h"
 #include "harness/text/streams.h"
 #include "impl/bootstrap/rendezvous.h"
 #include "impl/types/names.h"
@@ -61,6 +62,7 @@ int conclude(int code) {
 int main(int argc, char** argv) {
   using namespace tutti::program;
   tutti::harness::prepare_streams();
+  if (const tutti::Status room = tutti::harness::ensure_stacks(); !room.is_ok()) return complain(room);
   set_command_line(argc, argv);
   CLI::App program("tutti: are this machine's collectives right, and how fast are they?", "tutti");
   set_help(program);

@@ -76,7 +76,8 @@ Status bind_this_thread(const std::vector<int>& mask) {
   for (const int core : mask) CPU_SET(static_cast<std::size_t>(core), &set);
   const int failure = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
   if (failure == 0) return {};
-  return error(Code::unavailable, "cannot bind a rank to core {}: {}", fmt::join(mask, ","), std::strerror(failure));
+  return error(Code::unavailable, "cannot bind a rank to core {}: sched_setaffinity: {}", fmt::join(mask, ","),
+               std::strerror(failure));
 }
 
 int cores_together(RanksAs ranks_as) {

@@ -231,7 +231,7 @@ Result<Footprint> footprint_of(const std::function<Status()>& prepare, const std
   }
   const int end = child.ends();
   if (WIFEXITED(end) && WEXITSTATUS(end) != 0) {
-    return error(Code::unavailable, "system calls cannot be counted: a process may not trace its child here");
+    return error(Code::unavailable, "system calls cannot be counted: a process may not trace its child here (ptrace)");
   }
   if (child.is_late() || (WIFSIGNALED(end) && WTERMSIG(end) == SIGALRM)) {
     return error(Code::timeout, "what is counted did not end within {} s", kDeadlineSeconds);

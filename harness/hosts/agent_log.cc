@@ -7,11 +7,12 @@
 #include <cstring>
 #include <fcntl.h>
 #include <string_view>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
+
+#include "harness/process/command_run.h"
 
 namespace tutti::harness::hosts {
 namespace {
@@ -22,8 +23,7 @@ constexpr off_t kMostHandedOn = off_t{16} << 20;
 }  // namespace
 
 Status AgentLog::open() {
-  file_ = Descriptor(::memfd_create("tutti-agent-log", MFD_CLOEXEC));
-  if (!file_.is_open()) return error(Code::resource, "cannot make a file in memory: {}", std::strerror(errno));
+  TUTTI_ASSIGN_OR_RETURN(file_, memory_file("tutti-agent-log"));
   ::fcntl(file_.get(), F_SETFL, O_APPEND);
   return {};
 }

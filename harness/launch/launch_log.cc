@@ -7,19 +7,20 @@
 #include <cstring>
 #include <fcntl.h>
 #include <sstream>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "harness/process/command_run.h"
 
 namespace tutti::harness::launch {
 
 Status LaunchLog::open(const std::filesystem::path& path) {
   constexpr mode_t kMode = 0644;
   if (path.empty()) {
-    file_ = Descriptor(::memfd_create("tutti-log", MFD_CLOEXEC));
-    if (file_.is_open()) ::fcntl(file_.get(), F_SETFL, O_APPEND);
+    TUTTI_ASSIGN_OR_RETURN(file_, memory_file("tutti-log"));
+    ::fcntl(file_.get(), F_SETFL, O_APPEND);
   } else {
     file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, kMode));
   }

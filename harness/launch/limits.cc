@@ -52,8 +52,12 @@ std::optional<std::uint64_t> limit_of(decltype(RLIMIT_NOFILE) resource, bool is_
   return most == RLIM_INFINITY ? std::nullopt : std::optional<std::uint64_t>(most);
 }
 
-/// A thread's stack takes addresses; the system's own default where there is no limit.
-std::uint64_t stack_bytes() { return limit_of(RLIMIT_STACK, false).value_or(8 * kMiB); }
+/// A thread's stack takes addresses. Without a limit, and below the least of ensure_stacks, it is the usual one.
+std::uint64_t stack_bytes() {
+  constexpr std::uint64_t kUsual = 8 * kMiB;
+  const std::uint64_t bytes = limit_of(RLIMIT_STACK, false).value_or(kUsual);
+  return bytes < kMiB ? kUsual : bytes;
+}
 
 struct Resource {
   const char* what;

@@ -91,7 +91,8 @@ class Child {
 
 Result<Descriptor> memory_file(const char* name) {
   Descriptor file(::memfd_create(name, MFD_CLOEXEC));
-  if (file.get() < 0) return error(Code::resource, "cannot make a file in memory: {}", std::strerror(errno));
+  if (file.get() < 0)
+    return error(Code::resource, "cannot make a file in memory: memfd_create: {}", std::strerror(errno));
   return file;
 }
 

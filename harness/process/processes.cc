@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <dirent.h>
 #include <fcntl.h>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -95,6 +97,12 @@ std::string describe_state(char state) {
     default:
       return fmt::format("in state {}", state);
   }
+}
+
+bool is_of_this_program(pid_t pid) {
+  std::error_code failure;
+  const auto its = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), failure);
+  return !failure && its == std::filesystem::read_symlink("/proc/self/exe", failure);
 }
 
 }  // namespace tutti::harness::process

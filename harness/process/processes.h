@@ -32,4 +32,7 @@ struct ProcessInfo {
 /// "stopped (state T)", "sleeping (state S)", ...
 [[nodiscard]] std::string describe_state(char state);
 
+/// Whether a process runs the program of this one. False if that cannot be seen.
+[[nodiscard]] bool is_of_this_program(pid_t pid);
+
 }  // namespace tutti::harness::process

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <optional>
@@ -77,8 +78,14 @@ Starter Starter::of_this_process() {
   const pid_t pid = find_starter();
   if (pid == 0) return starter;
   starter.descriptor_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (starter.descriptor_.is_open()) starter.pid_ = pid;
+  if (starter.descriptor_.is_open() || errno != ESRCH) starter.pid_ = pid;
   return starter;
+}
+
+bool Starter::has_ended() const {
+  if (pid_ == 0) return false;
+  if (descriptor_.is_open()) return wait_readable(descriptor_.get(), std::chrono::milliseconds(0));
+  return ::kill(pid_, 0) != 0 && errno == ESRCH;  // pidfd_open is denied, or not known
 }
 
 void end_with_starter() {
@@ -89,7 +96,12 @@ void end_with_starter() {
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the main thread
   std::thread([starter = std::move(starter)] {
-    wait_readable(starter.descriptor(), kForever);
+    constexpr std::chrono::milliseconds kBetweenLooks(500);
+    if (starter.descriptor() >= 0) {
+      wait_readable(starter.descriptor(), kForever);
+    } else {
+      while (!starter.has_ended()) std::this_thread::sleep_for(kBetweenLooks);
+    }
     ::kill(::getpid(), SIGTERM);
   }).detach();
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -16,8 +16,10 @@ class Starter {
   /// is no starter. No starter if the environment names none, or its process cannot be seen.
   [[nodiscard]] static Starter of_this_process();
 
-  [[nodiscard]] pid_t pid() const { return pid_; }                    ///< 0: there is none
-  [[nodiscard]] int descriptor() const { return descriptor_.get(); }  ///< readable once it has ended; -1: there is none
+  [[nodiscard]] pid_t pid() const { return pid_; }  ///< 0: there is none
+  /// Readable once it has ended; -1: there is no starter, or the kernel gives no such descriptor.
+  [[nodiscard]] int descriptor() const { return descriptor_.get(); }
+  [[nodiscard]] bool has_ended() const;
 
  private:
   pid_t pid_ = 0;

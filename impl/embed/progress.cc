@@ -51,8 +51,9 @@ class Bells {
       until.tv_nsec -= 1'000'000'000;
       ++until.tv_sec;
     }
-    if (::syscall(SYS_futex_waitv, waits_.data(), count_, 0, &until, CLOCK_MONOTONIC) >= 0 || errno != ENOSYS) return;
-    // A kernel before 5.16 waits for one word only.
+    const bool has_waited = ::syscall(SYS_futex_waitv, waits_.data(), count_, 0, &until, CLOCK_MONOTONIC) >= 0;
+    if (has_waited || (errno != ENOSYS && errno != EPERM && errno != EACCES)) return;
+    // A kernel before 5.16, or a sandbox that knows no later one, waits for one word only.
     const timespec tick{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kTick).count()};
     auto* const word = reinterpret_cast<std::uint32_t*>(waits_[count_ - 1].uaddr);
     ::syscall(SYS_futex, word, FUTEX_WAIT, waits_[count_ - 1].val, &tick, nullptr, 0);

@@ -52,7 +52,8 @@ Result<int> create(const std::string& name, std::size_t bytes, std::size_t at_on
                  available);
   }
   const int fd = memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (fd < 0) return error(Code::resource, "cannot create shared memory '{}': {}", name, std::strerror(errno));
+  if (fd < 0)
+    return error(Code::resource, "cannot create shared memory '{}': memfd_create: {}", name, std::strerror(errno));
   int failure = 0;
   do {
     failure = at_once == 0 ? 0 : posix_fallocate(fd, 0, static_cast<off_t>(at_once));

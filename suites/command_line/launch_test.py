@@ -144,6 +144,21 @@ class Limits(unittest.TestCase):
                             "--budget", "1s")
         self.assertRegex(said, r"64 ranks need \d+ KiB of addresses in one process, and the limit is 60000 \(ulimit -v\)")
 
+    def test_of_stacks(self):
+        perf = support.PROGRAM.parent / "all_reduce_perf"
+        run = [support.PROGRAM, "run", "all_reduce", "--backends", "tutti", "--ranks", "2", "--sizes", "8,64K", "--budget", "300ms"]
+        for limit in ["-S -s 64", "-s 64", "-s 256", "-s unlimited"]:
+            for words in [run, [*run, "--ranks-as", "threads"], [*run, "--ranks-as", "tasks"], [perf, "-b", "8", "-e", "8", "-g", "2"],
+                          [support.PROGRAM, "check", "all_reduce", "--ranks", "2", "--ranks-as", "threads", "--dtypes", "float"]]:
+                with self.subTest(limit=limit, words=words[1:]):
+                    result = support.run("-c", f'ulimit {limit} && exec "$0" "$@"', *words, program="/bin/bash")
+                    if limit == "-s 64":
+                        self.assertEqual((result.code, result.out), (3, ""), result)
+                        self.assertRegex(result.err, r"^\S+: the stack of a process needs 256 KiB, and the limit is 64 \(ulimit -s\): "
+                                                     r"raise it\n$")
+                    else:
+                        self.assertEqual((result.code, re.findall("(?m)^(tutti|all_reduce_perf): ", result.err)), (0, []), result)
+
     def test_of_a_program_that_joins_a_job(self):
         words = ["-c", 'ulimit -n 32 && exec "$0" "$@"', support.PROGRAM.parent / "all_reduce_perf", "-b", "8", "-e", "8"]
         started = {"RANK": "0", "WORLD_SIZE": "64", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": f"limits-{os.getpid()}"}
@@ -203,6 +218,21 @@ class UnderHydra(unittest.TestCase):
             os.kill(pid, signal.SIGSTOP)
             result = one.wait(support.patience(30))
             self.assertIn(f"tutti: rank 2 (pid {pid}) is stopped (state T)", result.err)
+
+
+    @support.at_night
+    def test_a_first_process_that_is_stopped_is_named_and_the_job_ends(self):
+        words = ["run", "all_reduce", "--backends", "tutti", "--sizes", "8,32M", "--iterations", "100000", "--no-limit"]
+        with support.Run("-np", 3, support.PROGRAM, *words, program=HYDRA) as one:
+            one.wait_for_ranks(1)
+            time.sleep(1)  # they have met, and measure
+            [first] = [pid for pid in one.living() if support.command_of(pid)[1:2] == ["run"]]
+            os.kill(first, signal.SIGSTOP)
+            result = one.wait(support.patience(30))
+            self.assertNotEqual(result.code, 0, result)
+            self.assertIn(f"tutti: the first rank's process of this host (pid {first}) has been stopped (state T) for more than 10 s\n",
+                          result.err)
+            self.assertEqual(one.left_behind(), [])
 
 
 class Started(unittest.TestCase):

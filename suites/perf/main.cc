@@ -15,6 +15,7 @@
 #include "harness/hosts/joined_job.h"
 #include "harness/machine/machine.h"
 #include "harness/measure/mesh.h"
+#include "harness/process/thread_stacks.h"
 #include "harness/session/session.h"
 #include "harness/text/file.h"
 #include "harness/text/streams.h"
@@ -462,6 +463,8 @@ int main_of(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   tutti::harness::prepare_streams();
+  if (const tutti::Status room = tutti::harness::ensure_stacks(); !room.is_ok())
+    return tutti::perf::complain(argv[0], room);
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of the write, which the other ranks are told
   try {
     return tutti::perf::flushed(argv[0], tutti::perf::main_of(argc, argv));
