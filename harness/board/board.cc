@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout of the board: the abort line, then statuses, then sync and probe lines, then the pages. Each kind has an entry
-// for every runner of the job, then one for every runner as a member of its group. Sync and probe lines
-// lie at twice a cache line's distance. Neighbouring lines are fetched in pairs, and one rank's writes must not disturb
-// another's.
+// Layout of the board: the abort line and beside it what the job stood still, then statuses, then sync and probe lines,
+// then the pages. Each kind has an entry for every runner of the job, then one for every runner as a member of its
+// group. Sync and probe lines lie at twice a cache line's distance. Neighbouring lines are fetched in pairs, and one
+// rank's writes must not disturb another's.
 #include "harness/board/board.h"
 
 #include "harness/board/segment.h"
@@ -15,6 +15,7 @@ constexpr std::size_t kStride = 128;
 static_assert(sizeof(RankStatus) <= kStride && sizeof(SyncLine) <= kStride && sizeof(RunnerPage) == kPageBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
 
+constexpr std::size_t kStoodOffset = kStride / 2;
 constexpr std::size_t kStatusOffset = kStride;  // behind the abort line
 std::size_t sync_offset(int ranks) { return kStatusOffset + static_cast<std::size_t>(ranks) * kStride; }
 std::size_t page_offset(int ranks) {
@@ -56,6 +57,7 @@ RunnerPage& Board::page(int rank) const {
   return at<RunnerPage>(base_, page_offset(ranks_) + static_cast<std::size_t>(line_of(rank)) * kPageBytes);
 }
 std::atomic<std::uint32_t>& Board::abort_flag() const { return at<std::atomic<std::uint32_t>>(base_, 0); }
+std::atomic<std::int64_t>& Board::stood_ns() const { return at<std::atomic<std::int64_t>>(base_, kStoodOffset); }
 
 void announce(RankStatus& status, Activity activity, std::uint32_t case_index) {
   status.case_index.store(case_index, std::memory_order_relaxed);

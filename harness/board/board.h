@@ -79,6 +79,8 @@ class Board {
   [[nodiscard]] SyncLine& sync(int rank) const;
   [[nodiscard]] SyncLine& probe(int rank) const;
   [[nodiscard]] std::atomic<std::uint32_t>& abort_flag() const;  ///< set by the launcher or a failing rank
+  /// For how long the job on this board stood still so far (machine/standstill.h). The process that watches it adds.
+  [[nodiscard]] std::atomic<std::int64_t>& stood_ns() const;
 
  private:
   /// Which of the lines, or pages, of its kind a runner has.

@@ -17,6 +17,7 @@
 #include "harness/hosts/host_talk.h"
 #include "harness/hosts/joined_hosts.h"
 #include "harness/machine/allowed_cores.h"
+#include "harness/machine/clock.h"
 #include "harness/machine/machine.h"
 #include "harness/process/agent.h"
 #include "harness/process/interrupts.h"
@@ -140,7 +141,9 @@ class HostProcess {
                                {reads_stdin() ? STDIN_FILENO : -1, POLLIN, 0},
                                {stream_.descriptor(), stream_.events(), 0}};
     for (const auto& [group, work] : works_) work.add_to(set);
+    const std::int64_t due_ns = monotonic_ns() + std::chrono::nanoseconds(kHostTick).count();
     ::poll(set.data(), set.size(), static_cast<int>(kHostTick.count()));
+    for (auto& [group, work] : works_) work.look_for_standstill(due_ns, monotonic_ns());
     if (set[1].revents != 0) {
       char c = 0;
       is_alone_ |= ::read(STDIN_FILENO, &c, 1) <= 0;

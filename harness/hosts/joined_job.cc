@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <csignal>
-#include <filesystem>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -18,6 +17,7 @@
 #include "harness/machine/allowed_cores.h"
 #include "harness/machine/clock.h"
 #include "harness/machine/machine.h"
+#include "harness/process/processes.h"
 #include "harness/text/json_reader.h"
 #include "impl/bootstrap/init.h"
 #include "impl/tcp/interface.h"
@@ -71,12 +71,6 @@ Result<SelfPortrait> portrait_from_json(std::string_view text) {
                         .pid = said.value("pid", pid_t{0})};
   };
   return read_json(Code::mismatch, "what it says of itself", text, read);
-}
-
-bool is_of_this_program(pid_t pid) {
-  std::error_code failure;
-  const auto its = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), failure);
-  return !failure && its == std::filesystem::read_symlink("/proc/self/exe", failure);
 }
 
 }  // namespace
@@ -267,6 +261,8 @@ bool JoinedJob::shares_cores() const {
                              [&](const Participant& one) { return !is_on_own_kernel(one) || one.cores == mine; });
 }
 
+bool JoinedJob::is_first_here() const { return across_ ? request_.world.local_process == 0 : process() == 0; }
+
 void JoinedJob::watch(Watch watch) {
   watch_ = std::move(watch);
   stop_ = Descriptor(::eventfd(0, EFD_CLOEXEC));
@@ -279,10 +275,13 @@ void JoinedJob::watch_until_stopped() {
     for (const Link& link : links_) {
       if (link.is_open()) set.push_back({link.descriptor(), POLLIN, 0});
     }
+    const std::int64_t due_ns = monotonic_ns() + std::chrono::nanoseconds(std::chrono::milliseconds(kTickMs)).count();
     ::poll(set.data(), set.size(), kTickMs);
+    const auto stood = stood_.look(due_ns, monotonic_ns());
+    if (stood.count() > 0 && is_first_here()) board().stood_ns().fetch_add(stood.count(), std::memory_order_relaxed);
     if ((set.front().revents & POLLIN) != 0) return;
     Status why;
-    if ((set[1].revents & POLLIN) != 0) {
+    if (starter_.has_ended()) {
       why = error(Code::aborted, "the starter of the ranks (pid {}) ended without a word: killed, or crashed",
                   starter_.pid());
     }
@@ -346,15 +345,15 @@ Status JoinedJob::hear(Link& link, const Frame& frame) {
 
 Status JoinedJob::look_at_board() {
   const std::int64_t now = monotonic_ns();
-  const bool is_first_to_judge = across_ ? request_.world.local_process == 0 : process() == 0;
+  const bool is_first_to_judge = is_first_here();
   const auto timeout = is_first_to_judge ? request_.timeout : request_.timeout + kPatienceWithProcess0;
-  const auto waited = longest_wait(board(), now);
+  const auto waited = longest_wait(board(), now, stood_);
   if (waited <= timeout) return {};
   std::vector<pid_t> pids;
   for (int rank = 0; rank < ranks(); ++rank) {
     pids.push_back(participants_[static_cast<std::size_t>(rank / ranks_here())].pid);
   }
-  std::vector<RankView> views = view_ranks(board(), pids, now);
+  std::vector<RankView> views = view_ranks(board(), pids, now, stood_);
   const std::vector<RankStanding> standings = watch_.standings();
   HangScene scene{.ranks = {}, .patience = timeout};
   HostsInView hosts;

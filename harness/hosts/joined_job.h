@@ -27,6 +27,7 @@
 #include "harness/hosts/met_across.h"
 #include "harness/launch/watch.h"
 #include "harness/machine/memory.h"
+#include "harness/machine/standstill.h"
 #include "harness/process/starter.h"
 #include "impl/bootstrap/meeting.h"
 #include "impl/transports/domain.h"
@@ -122,6 +123,8 @@ class JoinedJob {
     return across_ ? static_cast<std::size_t>(request_.world.first_here()) : 0;
   }
 
+  /// Whether this is the first process of its host.
+  [[nodiscard]] bool is_first_here() const;
   void watch_until_stopped();
   /// Takes what has come over the connections. The first reason to end the job.
   Status listen_to_all();
@@ -168,6 +171,7 @@ class JoinedJob {
   std::map<int, Awaited> awaited_elsewhere_;
   Watch watch_;
   Starter starter_;
+  Standstill stood_;
   std::optional<pid_t> stopped_;  ///< the process that look_at_board has found to be stopped
   std::mutex sending_;
   Descriptor stop_;  ///< an eventfd: readable when the watch is to end

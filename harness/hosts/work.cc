@@ -84,6 +84,11 @@ void Work::on_garbage(int rank, pid_t pid, const std::string& what) {
   send_({"garbage", fmt::format("{} {} {}", rank < 0 ? job_.first : rank, pid, what)});
 }
 
+void Work::look_for_standstill(std::int64_t due_ns, std::int64_t now_ns) {
+  const auto stood = stood_.look(due_ns, now_ns);
+  if (board_ && stood.count() > 0) board_->stood_ns().fetch_add(stood.count(), std::memory_order_relaxed);
+}
+
 void Work::step() {
   if (!is_serving_) return;  // it did not start
   children_.reap();          // before reading: whatever a dead child sent is then sent before its exit
@@ -120,7 +125,8 @@ RankReport Work::report_of(int rank, std::int64_t now_ns) const {
   const auto child = static_cast<std::size_t>(rank - job_.first);
   const pid_t pid = child < children_.all().size() ? children_.all()[child].pid : visitor(rank).pid;
   const auto info = process_info(pid);
-  return {.waited_ns = since == 0 ? 0 : std::max<std::int64_t>(now_ns - since, 1),
+  const std::int64_t waited_ns = now_ns - since - stood_.after(since).count();
+  return {.waited_ns = since == 0 ? 0 : std::max<std::int64_t>(waited_ns, 1),
           .granted_ns = granted_ns,
           .operation = status.operation.load(std::memory_order_relaxed),
           .case_index = status.case_index.load(std::memory_order_relaxed),

@@ -21,6 +21,7 @@
 #include "harness/hosts/host_talk.h"
 #include "harness/launch/children.h"
 #include "harness/launch/connections.h"
+#include "harness/machine/standstill.h"
 #include "impl/bootstrap/meeting.h"
 #include "impl/tcp/socket.h"
 #include "impl/types/status.h"
@@ -56,6 +57,8 @@ class Work final : private Connections::Events {
   Status start(std::string payload, HostJob job);
   /// Appends what to wait for.
   void add_to(std::vector<pollfd>& set) const { connections_.add_to(set); }
+  /// The host process was to go on at `due_ns`, and does so at `now_ns`: no rank is late by what it stood still.
+  void look_for_standstill(std::int64_t due_ns, std::int64_t now_ns);
   /// Takes and sends what there is at this moment: messages and exits of ranks, and now and then their states.
   void step();
   /// Reports to the launcher that the group cannot go on.
@@ -107,6 +110,7 @@ class Work final : private Connections::Events {
   std::optional<Board> board_;
   Connections connections_;
   bool is_serving_ = false;
+  Standstill stood_;
   std::set<int> exited_;  ///< ranks whose exit has been sent
   std::chrono::steady_clock::time_point reported_{}, looked_up_{};
   Children children_;

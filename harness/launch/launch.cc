@@ -4,10 +4,12 @@
 #include "harness/launch/launch.h"
 
 #include <poll.h>
+#include <utility>
 
 #include "harness/launch/control_name.h"
 #include "harness/launch/limits.h"
 #include "harness/launch/running_job.h"
+#include "harness/machine/clock.h"
 #include "harness/process/processes.h"
 #include "impl/bootstrap/meeting.h"
 
@@ -67,11 +69,23 @@ std::chrono::milliseconds RunningJob::add_to(std::vector<pollfd>& set) const {
   if (interrupts_.signal() == 0) set.push_back({interrupts_.descriptor(), POLLIN, 0});
   connections_.add_to(set);
   children_.add_to(set);
-  if (finding_ || last_bye_) return kEndTick;
-  return all_said_hello() ? kTick : kConnectTick;
+  const auto most = finding_ || last_bye_ ? kEndTick : all_said_hello() ? kTick : kConnectTick;
+  due_ns_ = monotonic_ns() + std::chrono::nanoseconds(most).count();
+  return most;
+}
+
+void RunningJob::look_for_standstill() {
+  if (due_ns_ == 0) return;
+  const auto stood = stood_.look(std::exchange(due_ns_, 0), monotonic_ns());
+  if (stood == 0ns) return;
+  started_ += stood;
+  if (last_bye_) *last_bye_ += stood;
+  stopped_since_.clear();  // whoever goes on later than this process has a moment for it
+  if (!children_.spans_hosts()) board_->stood_ns().fetch_add(stood.count(), std::memory_order_relaxed);
 }
 
 std::optional<Outcome> RunningJob::step() {
+  look_for_standstill();
   children_.reap();  // before reading: whatever a dead child sent is then read before its death is weighed
   connections_.service(*this);
   children_.service(*this, *board_);

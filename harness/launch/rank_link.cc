@@ -18,8 +18,10 @@
 
 #include "harness/launch/connections.h"
 #include "harness/launch/control_name.h"
+#include "harness/process/private_directory.h"
 #include "harness/process/processes.h"
 #include "harness/process/start_command.h"
+#include "harness/process/starter.h"
 #include "harness/process/waits.h"
 #include "harness/text/counted.h"
 #include "harness/text/streams.h"
@@ -104,10 +106,15 @@ void* die_with_launcher(void* what) {
   // Who has started this rank ends the others with the first exit code, which is to be the launcher's.
   constexpr int kOfBrokenJob = 5;
   const bool has_ended = await_end_of(watched);
+  // Of a launcher that crashed: what its mpirun had there, which nothing else removes.
+  if (has_ended) PrivateDirectory::remove_abandoned();
   if (!RankLink::has_come_by_itself()) ::_exit(1);
   if (!has_ended) {
     to_stderr(
         fmt::format("tutti: {} has been stopped (state T) for more than 10 s\n", first_process(watched.launcher)));
+    // mpiexec of MPICH would wait for it without end. Its number may name another process here.
+    const bool has_starter = Starter::of_this_process().pid() != 0;
+    if (has_starter && is_of_this_program(watched.launcher)) ::kill(watched.launcher, SIGKILL);
     ::_exit(kOfBrokenJob);
   }
   const auto word = last_word(watched.socket);

@@ -19,6 +19,7 @@
 #include "harness/launch/job.h"
 #include "harness/launch/launch_log.h"
 #include "harness/launch/watch.h"
+#include "harness/machine/standstill.h"
 #include "harness/process/interrupts.h"
 #include "harness/process/leftovers.h"
 #include "harness/process/private_directory.h"
@@ -62,6 +63,8 @@ class RunningJob : private Connections::Events {
   /// "rank 3 (pid 17)"; of a job on several hosts "rank 3 on b (pid 17)".
   [[nodiscard]] std::string who(int rank, pid_t pid) const;
 
+  /// Notices if this process itself stood still since it was to go on: no rank is late by that time.
+  void look_for_standstill();
   void weigh();
   void weigh_children();
   void weigh_command(const Child& command);
@@ -105,6 +108,8 @@ class RunningJob : private Connections::Events {
   std::optional<Finding> finding_;
   std::vector<RankStanding> standings_;  ///< [rank], when they were last asked for
   bool is_over_ = false;                 ///< the verdict stands; messages are still handed on
+  Standstill stood_;
+  mutable std::int64_t due_ns_ = 0;  ///< when the next step is to begin at the latest; 0: not known
   TimePoint decide_by_;
   TimePoint started_;  ///< when the processes were started; on several hosts, when all of these had come
   std::optional<TimePoint> last_bye_;

@@ -145,16 +145,19 @@ std::string describe_ranks(std::span<const RankView> ranks, const CaseName& case
   return text;
 }
 
-std::chrono::nanoseconds longest_wait(const Board& board, std::int64_t now_ns) {
+std::chrono::nanoseconds longest_wait(const Board& board, std::int64_t now_ns, const Standstill& stood) {
   std::int64_t longest = 0;
   for (int rank = 0; rank < board.ranks(); ++rank) {
     const Announced announced = announced_on(board.status(rank));
-    if (announced.since_ns != 0) longest = std::max(longest, now_ns - announced.since_ns - announced.granted_ns);
+    if (announced.since_ns == 0) continue;
+    const std::int64_t waited_ns = now_ns - announced.since_ns - stood.after(announced.since_ns).count();
+    longest = std::max(longest, waited_ns - announced.granted_ns);
   }
   return std::chrono::nanoseconds(longest);
 }
 
-std::vector<RankView> view_ranks(const Board& board, std::span<const pid_t> pids, std::int64_t now_ns) {
+std::vector<RankView> view_ranks(const Board& board, std::span<const pid_t> pids, std::int64_t now_ns,
+                                 const Standstill& stood) {
   std::vector<RankView> views;
   for (int rank = 0; rank < board.ranks(); ++rank) {
     const RankStatus& status = board.status(rank);
@@ -164,7 +167,8 @@ std::vector<RankView> view_ranks(const Board& board, std::span<const pid_t> pids
     view.pid = pids[static_cast<std::size_t>(rank)];
     const auto info = process_info(view.pid);
     view.state = info ? info->state : 'X';
-    view.waited = std::chrono::nanoseconds(since == 0 ? 0 : std::max<std::int64_t>(now_ns - since, 1));
+    const std::int64_t waited_ns = now_ns - since - stood.after(since).count();
+    view.waited = std::chrono::nanoseconds(since == 0 ? 0 : std::max<std::int64_t>(waited_ns, 1));
     view.granted = std::chrono::nanoseconds(granted);
     view.operation = status.operation.load(std::memory_order_relaxed);
     view.case_index = status.case_index.load(std::memory_order_relaxed);

@@ -19,6 +19,7 @@
 #include "harness/board/board.h"
 #include "harness/board/rank_standing.h"
 #include "harness/launch/job.h"
+#include "harness/machine/standstill.h"
 
 namespace tutti::harness::launch {
 
@@ -63,10 +64,13 @@ struct HangScene {
   const HostsInView* hosts = nullptr;  ///< null: it sees all ranks
 };
 
-/// How long the oldest pending announcement on the board has been there, without what was granted to it.
-[[nodiscard]] std::chrono::nanoseconds longest_wait(const Board& board, std::int64_t now_ns);
+/// How long the oldest pending announcement on the board has been there, without what was granted to it. The time for
+/// which the caller stood still does not count, here and in views.
+[[nodiscard]] std::chrono::nanoseconds longest_wait(const Board& board, std::int64_t now_ns,
+                                                    const Standstill& stood = {});
 /// Views of all ranks; `pids` has one entry per rank.
-[[nodiscard]] std::vector<RankView> view_ranks(const Board& board, std::span<const pid_t> pids, std::int64_t now_ns);
+[[nodiscard]] std::vector<RankView> view_ranks(const Board& board, std::span<const pid_t> pids, std::int64_t now_ns,
+                                               const Standstill& stood = {});
 /// The rank to blame. Nothing if no rank that the scene shows is late, or if it is too early.
 [[nodiscard]] std::optional<Blame> judge_hang(const HangScene& scene, const CaseName& case_name);
 /// Where it is: "in operation 3 (...)", "idle after operation 3 (...)", "before its first operation".

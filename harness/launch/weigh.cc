@@ -136,7 +136,7 @@ std::vector<RankView> RunningJob::views() const {
   for (int rank = 0; rank < job_.ranks; ++rank) {
     pids.push_back(members_[members_.size() == 1 ? 0 : static_cast<std::size_t>(rank)].pid);
   }
-  std::vector<RankView> views = view_ranks(*board_, pids, monotonic_ns());
+  std::vector<RankView> views = view_ranks(*board_, pids, monotonic_ns(), stood_);
   for (RankView& view : views) {
     view.host = children_.host_name(view.rank);
     if (const auto state = children_.state_of(view.rank)) view.state = *state;
@@ -154,7 +154,7 @@ std::string RunningJob::rank_lines(std::span<const RankView> views) {
 
 void RunningJob::weigh_board() {
   const auto patience = members_.size() == 1 && job_.ranks > 1 ? job_.timeout + kOneProcessPatience : job_.timeout;
-  if (longest_wait(*board_, monotonic_ns()) <= patience) return;
+  if (longest_wait(*board_, monotonic_ns(), stood_) <= patience) return;
   const std::vector<RankView> all = views();
   HangScene scene{.ranks = all, .patience = patience};
   if (children_.spans_hosts()) scene.more_patience = kAcrossPatience;

@@ -50,7 +50,7 @@ class Variant::LoopOnRunner {
     if (is_posted_ahead()) renew(runner_.now_ns());
     TUTTI_RETURN_IF_ERROR(loop_.launches > 0 ? launch() : post_first());
     if (are_all_posted()) TUTTI_RETURN_IF_ERROR(variant_.mark_ends());
-    if (!is_posted_ahead()) deadline_ns_ = variant_.deadline_after(times_.enter_ns.front());
+    if (!is_posted_ahead()) deadline_.begin_anew(variant_.deadline_after(times_.enter_ns.front()));
     TUTTI_RETURN_IF_ERROR(runner_.poll([this] { return progress(); }, [this] { return look_around(); }));
     variant_.took_ns_ = longest_of(times_) / operations_in(rounds_in_all());
     TUTTI_RETURN_IF_ERROR(read_instants());
@@ -135,7 +135,7 @@ class Variant::LoopOnRunner {
   }
   void renew(std::int64_t now) {
     runner_.renew(granted_);
-    deadline_ns_ = variant_.deadline_after(now) + granted_.count();
+    deadline_.begin_anew(variant_.deadline_after(now) + granted_.count());
   }
 
   Status read_instants() {
@@ -257,9 +257,9 @@ class Variant::LoopOnRunner {
       TUTTI_RETURN_IF_ERROR(look_at_milestones(now));
     } else if (ended_ != ended_before_) {
       ended_before_ = ended_;
-      deadline_ns_ = variant_.deadline_after(now);
+      deadline_.begin_anew(variant_.deadline_after(now));
     }
-    return now < deadline_ns_ ? Status() : variant_.overdue(times_);
+    return deadline_.has_passed(now) ? variant_.overdue(times_) : Status();
   }
 
   Variant& variant_;
@@ -281,7 +281,7 @@ class Variant::LoopOnRunner {
   std::vector<int> ended_;              ///< operations, by index of the rank
   std::vector<int> ended_before_;
   std::size_t left_ = ended_.size();  ///< ranks that have not ended the loop
-  std::int64_t deadline_ns_ = 0;
+  Deadline deadline_{runner_.board(), 0};
 };
 
 Status Variant::run_loop(RankTimes& times, const Loop& loop) { return LoopOnRunner(*this, times, loop).run(); }

@@ -13,6 +13,7 @@
 
 #include "harness/board/runner_sockets.h"
 #include "harness/machine/clock.h"
+#include "harness/measure/deadline.h"
 #include "impl/tcp/meeting.h"
 #include "impl/tcp/socket.h"
 
@@ -197,7 +198,7 @@ Result<ClockTrip> Mesh::ask_clock(int runner, const RunnerClock& mine, const Boa
   const auto peer = std::ranges::find(peers_, runner, &Peer::runner);
   TUTTI_ASSERT(peer != peers_.end(), "runner {} asks runner {}, of its own machine, for the clock", runner_, runner);
   has_answer_ = false;
-  const auto end = Clock::now() + timeout_;
+  Deadline deadline(board, monotonic_ns() + timeout_.count());
   ClockTrip trip{.asked_ns = mine.now()};
   send(*peer, {.kind = Message::Kind::question}, nullptr);
   for (int turn = 1;; ++turn) {
@@ -207,7 +208,8 @@ Result<ClockTrip> Mesh::ask_clock(int runner, const RunnerClock& mine, const Boa
     sched_yield();
     TUTTI_RETURN_IF_ERROR(failure_);
     if (is_aborted(board)) return error(Code::aborted, "the job was given up");
-    if (Clock::now() > end) return error(Code::timeout, "rank {} does not say what its clock is", runner);
+    if (deadline.has_passed(monotonic_ns()))
+      return error(Code::timeout, "rank {} does not say what its clock is", runner);
   }
   trip.heard_ns = mine.now();
   trip.there_ns = answer_ns_;

@@ -75,7 +75,7 @@ Status Runner::check_abort() const {
 template <class Predicate>
 Status Runner::wait_until(Predicate is_done, const char* what, int whom) {
   if (is_done()) return {};
-  const std::int64_t deadline = monotonic_ns() + options_.timeout.count() * (is_resting_ ? kOperationsOfRest : 1);
+  Deadline deadline(board_, monotonic_ns() + options_.timeout.count() * (is_resting_ ? kOperationsOfRest : 1));
   const bool needs_look = options_.exchange->needs_look();
   return poll(
       [&]() -> Result<Turn> {
@@ -83,7 +83,7 @@ Status Runner::wait_until(Predicate is_done, const char* what, int whom) {
         return is_done() ? Turn::done : Turn::idle;
       },
       [&] {
-        if (monotonic_ns() < deadline) return Status();
+        if (!deadline.has_passed(monotonic_ns())) return Status();
         return error(Code::timeout, "rank {} did not come to {}", whom, what);
       });
 }

@@ -20,6 +20,7 @@
 #include "harness/board/board.h"
 #include "harness/board/rank_place.h"
 #include "harness/machine/clock.h"
+#include "harness/measure/deadline.h"
 #include "harness/measure/exchange.h"
 #include "harness/measure/reason.h"
 #include "harness/measure/runner_clock.h"

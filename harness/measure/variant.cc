@@ -306,8 +306,9 @@ Status Variant::run(RankTimes& times, std::optional<int> late, std::int64_t late
     if (pending == 0) return Turn::done;
     return unposted == 0 ? Turn::idle : Turn::busy;
   };
-  const std::int64_t deadline = deadline_after(begin);
-  TUTTI_RETURN_IF_ERROR(runner_->poll(look, [&] { return runner_->now_ns() < deadline ? Status() : overdue(times); }));
+  Deadline deadline(runner_->board(), deadline_after(begin));
+  TUTTI_RETURN_IF_ERROR(
+      runner_->poll(look, [&] { return deadline.has_passed(runner_->now_ns()) ? overdue(times) : Status(); }));
   took_ns_ = longest_of(times);
   TUTTI_RETURN_IF_ERROR(read_ends(times));
   return prepared_->settle();
@@ -323,14 +324,15 @@ Status Variant::run_overlapped(RankTimes& times, const Compute& compute, int cal
     TUTTI_ASSIGN_OR_RETURN(is_done, prepared_->test(0));
   }
   times.leave_ns.assign(1, 0);
-  const std::int64_t deadline = deadline_after(runner_->now_ns());
+  Deadline deadline(runner_->board(), deadline_after(runner_->now_ns()));
   const auto look = [&]() -> Result<Turn> {
     if (!is_done) {
       TUTTI_ASSIGN_OR_RETURN(is_done, prepared_->test(0));
     }
     return is_done ? Turn::done : Turn::idle;
   };
-  TUTTI_RETURN_IF_ERROR(runner_->poll(look, [&] { return runner_->now_ns() < deadline ? Status() : overdue(times); }));
+  TUTTI_RETURN_IF_ERROR(
+      runner_->poll(look, [&] { return deadline.has_passed(runner_->now_ns()) ? overdue(times) : Status(); }));
   times.leave_ns.front() = runner_->now_ns();
   return prepared_->settle();
 }

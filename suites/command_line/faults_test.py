@@ -78,6 +78,45 @@ class Special(unittest.TestCase):
         self.killed_at_once(BOTH)
         self.assertEqual(support.abandoned_shared_memory(before), set())
 
+    def stands_still(self, *words, program=support.PROGRAM, start=()):
+        """All of a job is stopped for longer than --timeout, and continued: it goes on, and rows say so."""
+        words = [*start, "run", "all_reduce", "--sizes", "8:1M:x2", "--budget", "12s", "--timeout", "3s", *words, "--csv", "{folder}/rows.csv"]
+        with support.Run(*words, program=program) as run:
+            run.wait_for_rows(1)
+            time.sleep(0.3)
+            pids = run.living()
+            for number in [signal.SIGSTOP, signal.SIGCONT]:
+                for pid in pids:
+                    os.kill(pid, number)
+                if number == signal.SIGSTOP:
+                    time.sleep(5)
+            result, seconds = end_of(run, 40)
+            self.assertIsNotNone(result, f"still there after {seconds} s\n{run.texts()}")
+            self.assertEqual(result.code, 0, result)
+            self.assertNotRegex(result.err, r"(?m)^tutti: ")
+            rows = run.rows()[1]
+            stopped = [row for row in rows if "stopped" in row["disturbed"].split("; ")]
+            self.assertGreaterEqual(len(stopped), 1, rows)
+            self.assertEqual(len({row["bytes"] for row in stopped}), 1, "it is one cell")
+            self.assertRegex(result.out, r"(?s)# disturbed while they were measured: .*\bstopped\b")
+
+    def test_a_whole_job_that_stands_still_goes_on(self):
+        for words in [["--ranks-as", "processes"], ["--ranks-as", "threads"], ["--ranks-as", "tasks"]]:
+            with self.subTest(words):
+                self.stands_still("--backends", OWN, "--ranks", 2, *words)
+
+    @support.at_night
+    def test_a_whole_job_of_references_that_stands_still_goes_on(self):
+        self.stands_still("--backends", "all", "--ranks", 2)
+
+    @support.at_night
+    def test_a_whole_job_between_hosts_that_stands_still_goes_on(self):
+        self.stands_still("--backends", OWN, "--ranks", 2, "--transports", "tcp")
+
+    @support.needs_openmpi
+    def test_a_whole_job_of_mpirun_that_stands_still_goes_on(self):
+        self.stands_still("--backends", OWN, program="mpirun.openmpi", start=["--allow-run-as-root", "--oversubscribe", "-np", 2, support.PROGRAM])
+
     def stopped(self):
         """What is said when both ranks are stopped in the middle of a sweep: the launcher alone is left to tell."""
         with sweep(OWN, 2) as run:

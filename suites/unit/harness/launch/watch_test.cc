@@ -227,6 +227,11 @@ TEST(Board, AnnouncementsAreSeenUntilTheySettle) {
   EXPECT_EQ(view_ranks(board, pids, renewed + 9)[1].waited, 9ns);
   EXPECT_EQ(view_ranks(board, pids, renewed + 9)[1].granted, 7ns);
   EXPECT_EQ(board.status(1).operation.load(), 1U);
+  Standstill stood;
+  stood.look(renewed + 2, renewed + 2'000'000'000);
+  EXPECT_EQ(longest_wait(board, renewed + 2'000'000'019, stood), 14ns) << "7 ns of 21 are granted";
+  EXPECT_EQ(view_ranks(board, pids, renewed + 2'000'000'019, stood)[1].waited, 21ns);
+  EXPECT_EQ(view_ranks(board, pids, renewed + 2'000'000'019, stood)[0].waited, 0ns);
   announce(board.status(1), Activity::operation, 6);
   EXPECT_EQ(announced_on(board.status(1)).granted_ns, 0) << "it is another one";
   settle(board.status(1));
@@ -246,6 +251,7 @@ TEST(Board, NoTwoPartsOverlapAndAllAreInside) {
     parts.emplace_back(begin, begin + sizeof(part));
   };
   add(board.abort_flag());
+  add(board.stood_ns());
   for (int rank = 0; rank < kRanks; ++rank) {
     add(board.status(rank));
     add(board.sync(rank));
