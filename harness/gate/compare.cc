@@ -125,9 +125,7 @@ Compared of_one_state(const Compared& cell) {
 }
 
 /// Whether others had the cores: what differs may then be theirs.
-bool had_company(const Row* row) {
-  return row->disturbed.find("load") != std::string::npos || row->disturbed.find("steal") != std::string::npos;
-}
+bool had_company(const Row* row) { return is_disturbed_by(*row, "load") || is_disturbed_by(*row, "steal"); }
 bool has_time(const Row* row) { return row->time_median && *row->time_median > 0; }
 bool was_left_alone(const Row* row) { return !had_company(row); }
 

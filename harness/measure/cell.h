@@ -40,6 +40,8 @@ struct CellOptions {
   Conditions conditions = {};
   bool has_precision = true;  ///< sums and products of floats are repeated on random values (precision.h)
   std::function<Variant*(const Case& one)> barrier_of = {};  ///< for library: a barrier on its backend, or null
+  /// The name of a rank's host, or an empty text. May be empty: hosts have no names.
+  std::function<std::string(int rank)> host_of = {};
   /// So many of the last variants are limits (limit.h): they have no rows, and those whose buffers lie in memory of the
   /// same kind have their share. Of each: how it is measured.
   std::vector<std::string> limits = {};

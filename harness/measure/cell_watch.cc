@@ -1,20 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/measure/cell_watch.h"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <unistd.h>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "harness/machine/clock.h"
+#include "harness/machine/standstill.h"
+#include "harness/process/waits.h"
 #include "harness/record/record.h"
 
 namespace tutti::harness::measure {
+namespace {
 
-CellWatch::CellWatch(Runner& runner, const std::vector<int>& cores, Tree machine, const std::vector<int>& devices)
+constexpr std::string_view kBetween = "; ";
+
+/// A number for each runner; all 0 where the list is empty.
+int number_of(const std::vector<int>& numbers, std::size_t runner) { return numbers.empty() ? 0 : numbers[runner]; }
+
+std::vector<std::string> split(std::string_view words) {
+  std::vector<std::string> all;
+  while (!words.empty()) {
+    all.emplace_back(words.substr(0, words.find(kBetween)));
+    words.remove_prefix(std::min(words.size(), all.back().size() + kBetween.size()));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string words_on_hosts(const std::vector<std::string>& words_of_hosts, const std::vector<std::string>& host_names) {
+  constexpr std::size_t kMostNamed = 3;
+  std::string all;
+  for (const std::string& words : words_of_hosts) add_disturbances(all, words);
+  std::string text;
+  for (const std::string& word : split(all)) {
+    std::vector<std::string_view> hosts;
+    for (std::size_t host = 0; host < words_of_hosts.size(); ++host) {
+      const std::vector<std::string> its = split(words_of_hosts[host]);
+      if (std::ranges::find(its, word) != its.end()) hosts.push_back(host_names[host]);
+    }
+    const std::size_t named = hosts.size() > kMostNamed + 1 ? kMostNamed : hosts.size();
+    for (std::size_t i = 0; i < named; ++i) add_disturbances(text, fmt::format("{} on {}", word, hosts[i]));
+    if (named < hosts.size()) add_disturbances(text, fmt::format("{} on {} more hosts", word, hosts.size() - named));
+  }
+  return text;
+}
+
+CellWatch::CellWatch(Runner& runner, const WatchedPlace& place, Tree machine, const std::vector<int>& devices)
     : runner_(runner),
-      cores_(cores),
+      place_(place),
       machine_(std::move(machine)),
-      watched_{.before = count_here(), .ranks_share_cores = runner.yields()},
-      before_(count_this_thread()) {
+      cores_before_(count_here()),
+      thread_before_(count_this_thread()),
+      stood_before_ns_(runner.board().stood_ns().load(std::memory_order_relaxed)),
+      begun_ns_(monotonic_ns()) {
   for (const int device : devices) {
     const GpusSeen seen = look_at_gpu(device);
     if (!seen.gpus.empty()) gpus_.push_back({.device = device, .before = seen.gpus.front()});
@@ -22,28 +66,75 @@ CellWatch::CellWatch(Runner& runner, const std::vector<int>& cores, Tree machine
 }
 
 Result<std::string> CellWatch::end() {
-  struct Thread {
-    ThreadCounted before, after;
-    std::array<char, 64> gpu{};  ///< words on those of its ranks
+  struct Seen {
+    ThreadCounted thread_before, thread_after;
+    CoresCounted cores_before, cores_after;  ///< of a lookout
+    bool is_lookout = false;
+    bool has_stood = false;      ///< the ranks of its machine were all stopped and continued
+    std::array<char, 64> gpu{};  ///< words on the GPUs of its ranks
   };
-  Thread mine{.before = before_, .after = count_this_thread()};
-  std::string words;
+  std::string gpu_words;
   for (const WatchedGpu& one : gpus_) {
     const GpusSeen after = look_at_gpu(one.device);
     if (after.gpus.empty()) continue;
-    add_disturbances(words, gpu_disturbances(one.before, after.gpus.front(), static_cast<unsigned>(::getpid())));
+    add_disturbances(gpu_words, gpu_disturbances(one.before, after.gpus.front(), static_cast<unsigned>(::getpid())));
   }
-  words.copy(mine.gpu.data(), mine.gpu.size() - 1);
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Thread> all, runner_.exchange(mine));
-  watched_.after = count_here();
-  for (const Thread& thread : all) add_thread(watched_, thread.before, thread.after);
-  std::string seen = disturbances_of(watched_);
-  for (const Thread& thread : all) add_disturbances(seen, thread.gpu.data());
-  return seen;
+  if (is_lookout()) await_watcher();
+  TUTTI_RETURN_IF_ERROR(runner_.exchange(char{}).status());  // the ranks of all machines are done
+  Seen mine{.thread_before = thread_before_,
+            .thread_after = count_this_thread(),
+            .cores_before = cores_before_,
+            .cores_after = count_here(),
+            .is_lookout = is_lookout(),
+            .has_stood = has_stood()};
+  gpu_words.copy(mine.gpu.data(), mine.gpu.size() - 1);
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Seen> all, runner_.exchange(mine));
+  if (runner_.index() != 0) return std::string();
+  const std::vector<int>& machines = runner_.options().exchange->machines();
+  const bool names_hosts = !place_.host_names.empty();
+  std::vector<std::string> words(std::max<std::size_t>(place_.host_names.size(), 1));
+  for (std::size_t lookout = 0; lookout < all.size(); ++lookout) {
+    const auto machine = static_cast<std::size_t>(number_of(machines, lookout));
+    std::string& seen = words[names_hosts ? machine : 0];
+    if (all[lookout].is_lookout) {
+      if (all[lookout].has_stood) add_disturbances(seen, "stopped");
+      Watched watched{.before = all[lookout].cores_before,
+                      .after = all[lookout].cores_after,
+                      .ranks_share_cores = runner_.yields()};
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (number_of(machines, i) == number_of(machines, lookout)) {
+          add_thread(watched, all[i].thread_before, all[i].thread_after);
+        } else if (number_of(place_.kernels, i) == number_of(place_.kernels, lookout)) {
+          watched.used_s += all[i].thread_after.used_s - all[i].thread_before.used_s;
+        }
+      }
+      add_disturbances(seen, disturbances_of(watched));
+    }
+    add_disturbances(seen, all[lookout].gpu.data());
+  }
+  return names_hosts ? words_on_hosts(words, place_.host_names) : words.front();
+}
+
+bool CellWatch::has_stood() const {
+  return runner_.board().stood_ns().load(std::memory_order_relaxed) > stood_before_ns_;
+}
+
+void CellWatch::await_watcher() const {
+  constexpr std::chrono::milliseconds kMoment(200);
+  const auto elapsed = std::chrono::nanoseconds(monotonic_ns() - begun_ns_);
+  const auto used = std::chrono::duration<double>(count_this_thread().used_s - thread_before_.used_s);
+  if (elapsed - used >= Standstill::kLeast) nap_until(kMoment, [this] { return has_stood(); });
+}
+
+bool CellWatch::is_lookout() const {
+  const std::vector<int>& machines = runner_.options().exchange->machines();
+  if (machines.empty()) return runner_.index() == 0;
+  const auto own = machines.begin() + runner_.index();
+  return std::find(machines.begin(), machines.end(), *own) == own;
 }
 
 CoresCounted CellWatch::count_here() const {
-  return runner_.index() == 0 ? count_cores(machine_, cores_) : CoresCounted();
+  return is_lookout() ? count_cores(machine_, place_.cores) : CoresCounted();
 }
 
 }  // namespace tutti::harness::measure

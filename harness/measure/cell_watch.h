@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CellWatch notes what disturbed a cell while it was measured, as seen from outside. It looks at the cores of all
-// ranks, at each runner's own thread, and at the GPUs of its ranks.
+// CellWatch notes what disturbed a cell while it was measured, as seen from outside. The first runner of each machine
+// looks at that machine: the cores of its ranks, its control group, and whether it stood still. Each runner looks at
+// its own thread and at the GPUs of its ranks.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/machine/disturbance.h"
@@ -12,29 +14,48 @@
 
 namespace tutti::harness::measure {
 
+/// Where the ranks of a cell are.
+struct WatchedPlace {
+  std::vector<int> cores = {};  ///< of all ranks on this runner's kernel
+  /// [runner] the number of its kernel: hosts of one kernel have their cores in common. Empty: there is one kernel.
+  std::vector<int> kernels = {};
+  std::vector<std::string> host_names = {};  ///< [machine]; empty: words name no host
+};
+
 class CellWatch {
  public:
-  /// Begins. `cores`: of the ranks of all runners, which runner 0 looks at; they outlive the watch.
-  /// `devices`: CUDA's numbers of the GPUs of this runner's ranks.
-  CellWatch(Runner& runner, const std::vector<int>& cores, Tree machine = Tree("/"),
-            const std::vector<int>& devices = {});
-  /// What was seen since (disturbances_of), which runner 0 alone tells. All runners call it. Errors: those of the
-  /// runner.
+  /// Begins. `place` outlives the watch. `devices`: CUDA's numbers of the GPUs of this runner's ranks.
+  CellWatch(Runner& runner, const WatchedPlace& place, Tree machine = Tree("/"), const std::vector<int>& devices = {});
+  /// What was seen since, on runner 0: words of disturbances_of, in a job on several hosts each with its host. Other
+  /// runners get an empty text. All runners call it. Errors: those of the runner.
   [[nodiscard]] Result<std::string> end();
 
  private:
+  /// Whether this runner looks at its machine.
+  [[nodiscard]] bool is_lookout() const;
   [[nodiscard]] CoresCounted count_here() const;
+  /// Whether the job stood still since the beginning, as the process that watches it counts.
+  [[nodiscard]] bool has_stood() const;
+  /// If this thread had no core for so long that it may have been stopped, gives that process a moment to notice.
+  void await_watcher() const;
 
   Runner& runner_;
-  const std::vector<int>& cores_;
+  const WatchedPlace& place_;
   Tree machine_;
-  Watched watched_;
-  ThreadCounted before_;
+  CoresCounted cores_before_;
+  ThreadCounted thread_before_;
+  std::int64_t stood_before_ns_;
+  std::int64_t begun_ns_;
   struct WatchedGpu {
     int device = 0;
     GpuSeen before;
   };
   std::vector<WatchedGpu> gpus_;  // none where NVML is not there
 };
+
+/// One text of what was seen on each host: "load on a; load on b; steal on b". If five hosts or more have the same
+/// word, it names three of them and counts the others. Shapes: both lists have one entry per host.
+[[nodiscard]] std::string words_on_hosts(const std::vector<std::string>& words_of_hosts,
+                                         const std::vector<std::string>& host_names);
 
 }  // namespace tutti::harness::measure

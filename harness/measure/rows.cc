@@ -27,18 +27,31 @@ std::optional<std::int64_t> most_frequent(const std::vector<int>& ranks) {
   return most == times.end() ? std::nullopt : std::optional<std::int64_t>(most->first);
 }
 
+/// ", most often rank 1 on node2"
+std::string late_rank(const Row& row, const CellOptions& options) {
+  if (!row.last_rank) return {};
+  const std::string host = options.host_of ? options.host_of(static_cast<int>(*row.last_rank)) : std::string();
+  return fmt::format(", most often rank {}{}", *row.last_rank, host.empty() ? "" : " on " + host);
+}
+
 /// How the ranks came to the samples.
 void set_arrivals(Row& row, const Series& series, const CellOptions& options) {
   row.arrival_skew = median_if_any(of_each(series, &Sample::skew_us));
   row.time_from_last = median_if_any(of_each(series, &Sample::last_arrival_us));
   row.last_rank = most_frequent(of_each(series, &Sample::arrived_last));
+  if (!row.slowest_rank) row.slowest_rank = most_frequent(of_all(series, &Sample::finished_last));
+  if (!row.last_rank) row.last_rank = most_frequent(of_all(series, &Sample::arrived_last));
   if (options.conditions.sync != Synchronisation::roundtime) return;
   std::int64_t late = 0;
   for (const Series::Block& block : series.blocks) late += std::ranges::count(block.samples, false, &Sample::is_valid);
   row.invalid_share = static_cast<double>(late) / static_cast<double>(taken(series));
-  if (*row.invalid_share > kMostLateSamples) add_mark(row, kLateStarts);
+  if (*row.invalid_share > kMostLateSamples) {
+    add_mark(row, kLateStarts);
+    row.last_rank = most_frequent(of_all(series, &Sample::arrived_last));  // the late samples tell which rank it was
+  }
   if (row.samples > 0) return;
-  row.reason = fmt::format("no time: to each of {} a rank came late", counted(taken(series), "sample"));
+  row.reason = fmt::format("no time: to each of {} a rank came late{}", counted(taken(series), "sample"),
+                           late_rank(row, options));
 }
 
 /// What the ranks of a sample took: the fastest, all in the mean, and the slowest.

@@ -65,6 +65,15 @@ auto of_each(const Series& series, Value value) {
   }
   return values;
 }
+/// The same of all samples, also of those that do not count.
+template <class Value>
+auto of_all(const Series& series, Value value) {
+  std::vector<std::decay_t<decltype(std::invoke(value, std::declval<const Sample&>()))>> values;
+  for (const Series::Block& block : series.blocks) {
+    for (const Sample& sample : block.samples) values.push_back(std::invoke(value, sample));
+  }
+  return values;
+}
 [[nodiscard]] std::vector<double> times_of(const Series& series, const CellOptions& options);
 [[nodiscard]] OrderedSummary summary_of(const Series& series, const CellOptions& options);
 /// The median time of each round's block that counts.

@@ -58,7 +58,8 @@ std::vector<Column> all_columns() {
              &Row::limit_fraction},
       Column{"verdict", "", "ok, wrong, unchecked, skipped or error", &Row::verdict},
       Column{"wrong", "elements", "elements that differ from the right result, over all ranks", &Row::wrong},
-      Column{"slowest_rank", "", "the rank that most often ended last", &Row::slowest_rank},
+      Column{"slowest_rank", "", "the rank that most often ended last; if no sample counts, of all samples",
+             &Row::slowest_rank},
       Column{"line_ns", "ns", "round trip of a cache line between the ranks while this was measured", &Row::line_ns},
       Column{"reason", "",
              "why the verdict is not ok, or why there is no time, no limit or fewer iterations; where wrong, the "
@@ -117,7 +118,9 @@ std::vector<Column> all_columns() {
              &Row::arrival_skew},
       Column{"time_from_last", "us", "median of the time from the latest arrival to the latest end",
              &Row::time_from_last},
-      Column{"last_rank", "", "the rank that most often arrived last", &Row::last_rank},
+      Column{"last_rank", "",
+             "the rank that most often arrived last; of a row marked late starts, the late samples too",
+             &Row::last_rank},
       Column{
           "buffer_sets", "",
           "with cache rotate: sets of buffers that calls go through in turn, which with what is read between the calls "
@@ -143,9 +146,12 @@ std::vector<Column> all_columns() {
           "what spoils measurements and was seen while this cell was measured, separated by semicolons: load (others "
           "had more than 10 % of the ranks' cores), steal (other machines of the host had more than 1 %), switches (a "
           "rank with a core was taken off it more than 500 times a second, and at least ten times), quota, heat (a "
-          "core was stopped, or slowed down, for it), clock (changed by more than 5 %); of the ranks' GPUs "
+          "core was stopped, or slowed down, for it), clock (changed by more than 5 %), "
+          "stopped (all ranks of a host were stopped and continued, or the machine was paused); of the ranks' GPUs "
           "gpu_throttled, "
-          "gpu_ecc (errors that could not be corrected), gpu_shared (others computed on it); or empty",
+          "gpu_ecc (errors that could not be corrected), gpu_shared (others computed on it); of several hosts each "
+          "word "
+          "with its host, as quota on node2; or empty",
           &Row::disturbed},
       Column{"machine", "",
              "fingerprint of the machine: of its processor's name, the number of cores that may be used, and its "
@@ -364,10 +370,21 @@ void add_disturbances(std::string& seen, std::string_view words) {
   while (!words.empty()) {
     const std::string_view word = words.substr(0, words.find(kBetween));
     words.remove_prefix(std::min(word.size() + kBetween.size(), words.size()));
-    if (seen.find(word) != std::string::npos) continue;
+    if (fmt::format("{0}{1}{0}", kBetween, seen).find(fmt::format("{0}{1}{0}", kBetween, word)) != std::string::npos)
+      continue;
     if (!seen.empty()) seen += kBetween;
     seen += word;
   }
+}
+
+bool is_disturbed_by(const Row& row, std::string_view cause) {
+  constexpr std::string_view kBetween = "; ";
+  for (std::string_view words = row.disturbed; !words.empty();) {
+    const std::string_view word = words.substr(0, words.find(kBetween));
+    words.remove_prefix(std::min(word.size() + kBetween.size(), words.size()));
+    if (word.substr(0, word.find(' ')) == cause) return true;
+  }
+  return false;
 }
 
 bool have_like_memory(const Row& row, const Row& other) {

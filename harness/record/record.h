@@ -134,6 +134,8 @@ inline constexpr std::string_view kFlatOnHosts = "flat on unequal hosts";
 void add_mark(Row& row, std::string_view mark);
 /// The same for what `disturbed` holds, of which there may be several in `words`.
 void add_disturbances(std::string& seen, std::string_view words);
+/// Whether `disturbed` has this word, on any host.
+[[nodiscard]] bool is_disturbed_by(const Row& row, std::string_view cause);
 
 /// What started the ranks where no MPI did: a value of `starter`.
 inline constexpr std::string_view kOwnSpawn = "spawn";

@@ -9,9 +9,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/cases/dealt_ranks.h"
 #include "harness/record/launches.h"
 #include "harness/report/table_text.h"
 #include "harness/text/counted.h"
+#include "impl/types/host_list.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::report {
@@ -27,6 +29,29 @@ const Row* reference_of(std::span<const Row> rows) {
 }
 
 bool is_side_by_side(std::span<const Row> rows) { return rows.size() == 2 && rows[0].backend != rows[1].backend; }
+
+/// "rank 1", "rank 1 on node2" of a row on named hosts.
+std::string name_of_rank(const Row& row, std::int64_t rank) {
+  const std::string name = fmt::format("rank {}", rank);
+  const auto found = row.conditions.find("hosts");
+  const auto hosts = found == row.conditions.end() ? Result(std::vector<NamedHost>()) : parse_hosts(found->second);
+  if (!hosts.is_ok() || rank < 0 || rank >= row.ranks || row.ranks > slots_of(hosts.value())) return name;
+  const int host = dealt_to(hosts.value(), static_cast<int>(row.ranks)).host_of(static_cast<int>(rank));
+  return fmt::format("{} on {}", name, hosts.value()[static_cast<std::size_t>(host)].name);
+}
+
+/// ": rank 1 on node2 (3 rows), rank 0 on node1 (1 row)", the most frequent one first.
+std::string late_text(const std::map<std::string, std::int64_t>& rows_of_rank) {
+  constexpr std::size_t kMostNamed = 4;
+  std::vector<std::pair<std::string, std::int64_t>> sorted(rows_of_rank.begin(), rows_of_rank.end());
+  std::ranges::stable_sort(sorted, std::ranges::greater(), &std::pair<std::string, std::int64_t>::second);
+  std::vector<std::string> texts;
+  for (const auto& [name, rows] : sorted) {
+    if (texts.size() < kMostNamed) texts.push_back(fmt::format("{} ({})", name, counted(rows, "row")));
+  }
+  if (sorted.size() > kMostNamed) texts.push_back(fmt::format("and {} more", sorted.size() - kMostNamed));
+  return texts.empty() ? "" : fmt::format(": {}", fmt::join(texts, ", "));
+}
 
 constexpr char kNoisySign = '~';        // after the interval
 constexpr char kNearFloorSign = '\'';   // after the time
@@ -295,6 +320,7 @@ void Table::count(std::span<const Row> rows) {
     near_floor_ += has_mark(row, kNearFloor) ? 1 : 0;
     limit_too_low_ += has_mark(row, kLimitTooLow) ? 1 : 0;
     late_starts_ += has_mark(row, kLateStarts) ? 1 : 0;
+    if (has_mark(row, kLateStarts) && row.last_rank) ++late_ranks_[name_of_rank(row, *row.last_rank)];
     fewer_iterations_ += has_mark(row, kFewerIterations) ? 1 : 0;
     from_formula_ += has_mark(row, kFromFormula) ? 1 : 0;
     flat_on_hosts_ += has_mark(row, kFlatOnHosts) ? 1 : 0;
@@ -431,8 +457,8 @@ std::string Table::footer(std::span<const LeftOut> left_out) const {
                         kLimitTooLowSign, counted(limit_too_low_, "row"));
   }
   if (late_starts_ > 0) {
-    text += fmt::format("# late starts: {} in which a rank came late to more than a quarter of the samples\n",
-                        counted(late_starts_, "row"));
+    text += fmt::format("# late starts: {} in which a rank came late to more than a quarter of the samples{}\n",
+                        counted(late_starts_, "row"), late_text(late_ranks_));
   }
   if (fewer_iterations_ > 0) {
     text += fmt::format("# fewer iterations: {} with fewer samples than --iterations asked for\n",

@@ -105,6 +105,7 @@ class Table {
   std::int64_t near_floor_ = 0;
   std::int64_t limit_too_low_ = 0;
   std::int64_t late_starts_ = 0;
+  std::map<std::string, std::int64_t> late_ranks_;  ///< rows with that mark, by the rank that came last
   std::int64_t fewer_iterations_ = 0;
   std::int64_t from_formula_ = 0;
   std::int64_t flat_on_hosts_ = 0;

@@ -9,8 +9,8 @@
 #include "harness/cases/lists.h"
 #include "harness/machine/allowed_cores.h"
 #include "harness/machine/clock.h"
+#include "harness/machine/machine.h"
 #include "harness/machine/process_age.h"
-#include "harness/measure/cell_watch.h"
 #include "harness/measure/rows.h"
 #include "harness/record/rank_tally.h"
 #include "harness/record/samples.h"
@@ -118,15 +118,35 @@ Status Measuring::report_facts() {
                        {"bound", nlohmann::json::array()},
                        {"backends", nlohmann::json::object()},
                        {"ready_s", ready_s_}};
-  for (const BoundTo& runner : bound) {
-    const std::vector<int> list = runner.list();
-    facts["bound"].push_back(list);
-    for (const int core : list) append_new(cores_of_ranks_, core);
-  }
+  std::vector<std::vector<int>> cores;
+  for (const BoundTo& runner : bound) facts["bound"].push_back(cores.emplace_back(runner.list()));
+  TUTTI_RETURN_IF_ERROR(find_watched(cores));
   for (const auto& [name, backend] : systems_.by_name()) {
     facts["backends"][name] = description_of(*backend);
   }
   return report("facts", facts.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+Status Measuring::find_watched(const std::vector<std::vector<int>>& cores) {
+  using Name = std::array<char, 64>;  // a kernel's, as it is exchanged
+  Name own{};
+  running_kernel().copy(own.data(), own.size() - 1);
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Name> names, runner_.exchange(own));
+  const std::vector<int>& machines = runner_.options().exchange->machines();
+  for (std::size_t runner = 0; runner < names.size(); ++runner) {
+    const auto same = std::ranges::find(names, names[runner]) - names.begin();
+    const bool is_known = names[runner].front() != '\0';
+    // A machine that hides its kernel's name has one of its own.
+    const int of_machine = machines.empty() ? 0 : -1 - machines[runner];
+    watched_.kernels.push_back(is_known ? static_cast<int>(same) : of_machine);
+  }
+  const int here = watched_.kernels[static_cast<std::size_t>(runner_.index())];
+  for (std::size_t runner = 0; runner < cores.size(); ++runner) {
+    if (watched_.kernels[runner] != here) continue;
+    for (const int core : cores[runner]) append_new(watched_.cores, core);
+  }
+  watched_.host_names = topology_.host_names;
+  return {};
 }
 
 Status Measuring::begin_cell(std::size_t index, double bytes, Status& refusal) {
@@ -149,7 +169,7 @@ Result<std::vector<Row>> Measuring::measure(std::vector<Variant>& variants, std:
   const auto is_on_gpu = [](const Variant& one) { return one.memory().kind() == MemoryKind::cuda; };
   std::vector<int> devices;
   if (std::ranges::any_of(variants, is_on_gpu)) devices = gpus_of_ranks();
-  CellWatch watch(runner_, cores_of_ranks_, Tree("/"), devices);
+  CellWatch watch(runner_, watched_, Tree("/"), devices);
   TUTTI_ASSIGN_OR_RETURN(std::vector<Row> rows, measure_cell(runner_, variants, options));
   TUTTI_RETURN_IF_ERROR(report_first_calls());
   TUTTI_ASSIGN_OR_RETURN(const std::string disturbed, watch.end());
@@ -165,7 +185,7 @@ Result<std::vector<Row>> Measuring::contend(const ContentionPlace& place, std::v
                                             std::size_t index) {
   constexpr int kTimesOfACell = 2;  // each system has a block of every group, and one of all
   const CellOptions options = cell_options(index, {}, time_ns(index) * (task_.end_ns == 0 ? kTimesOfACell : 1));
-  CellWatch watch(runner_, cores_of_ranks_, Tree("/"), {});
+  CellWatch watch(runner_, watched_);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Contended> all, harness::contend(place, variants, options));
   TUTTI_ASSIGN_OR_RETURN(const std::string disturbed, watch.end());
   std::vector<Row> rows;
@@ -245,6 +265,7 @@ CellOptions Measuring::cell_options(std::size_t index, std::vector<std::string> 
                       .tick_us = clock_.tick_ns * 1e-3,
                       .conditions = spec_.conditions,
                       .barrier_of = [this](const Case& one) { return barriers_.find(one.backend); },
+                      .host_of = [this](int rank) { return host_of(rank); },
                       .limits = std::move(limits)};
   options.on_first_call = [this](const Case& one, std::int64_t first_call_ns) {
     if (!is_limit(one.backend)) first_calls_ns_.emplace(one.backend, first_call_ns);
@@ -258,6 +279,11 @@ CellOptions Measuring::cell_options(std::size_t index, std::vector<std::string> 
     return report_ranks(one, samples);
   };
   return options;
+}
+
+std::string Measuring::host_of(int rank) const {
+  if (topology_.host_names.empty()) return {};
+  return topology_.host_names[static_cast<std::size_t>(topology_.hosts.host_of(rank))];
 }
 
 /// What lies within five floors, or is in time, is no lateness of a rank. A runner of all ranks lets them come one

@@ -13,6 +13,7 @@
 #include "harness/measure/barriers.h"
 #include "harness/measure/budget.h"
 #include "harness/measure/cell.h"
+#include "harness/measure/cell_watch.h"
 #include "harness/measure/contention.h"
 #include "harness/measure/device_limit.h"
 #include "harness/measure/limit.h"
@@ -58,6 +59,8 @@ class Measuring {
     return runner_.index() == 0 ? send_(type, text) : Status();
   }
   Status report_facts();
+  /// Sets watched_; `cores` are those of each runner. All runners call it. Errors: those of the runner.
+  Status find_watched(const std::vector<std::vector<int>>& cores);
   Status report_first_calls();
   Status report_samples(const Case& one, std::span<const Sample> samples);
   Status report_ranks(const Case& one, std::span<const Sample> samples);
@@ -73,6 +76,8 @@ class Measuring {
   /// Each is chosen in its share of the cell's time. `on_runner`: there is memory of the host for one.
   [[nodiscard]] Result<Limits> limits_beside(const std::vector<Variant>& variants, std::size_t index, bool on_runner,
                                              std::int64_t most_ns);
+  /// The name of a rank's host; empty: hosts have none.
+  [[nodiscard]] std::string host_of(int rank) const;
   [[nodiscard]] double floor_us_of(const Case& one) const;
   [[nodiscard]] CellOptions cell_options(std::size_t index, std::vector<std::string> limits, std::int64_t most_ns);
 
@@ -88,7 +93,7 @@ class Measuring {
   std::optional<LimitBackend> limit_;        ///< of buffers in the host's memory
   std::optional<DeviceLimit> device_limit_;  ///< of those in GPUs'
   std::unique_ptr<LinkLimit> link_limit_;    ///< of what goes between machines
-  std::vector<int> cores_of_ranks_;          ///< of all runners together
+  WatchedPlace watched_;
   std::map<std::string, double> floors_ns_;  ///< see Barriers::measure_floors
   ClockFacts clock_;
   double ready_s_ = 0;  ///< from the start of the oldest process until all systems were open on all ranks

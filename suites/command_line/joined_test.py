@@ -495,6 +495,20 @@ class OnMachines(Joined):
                           enter=lambda rank, command: self.machines.all[rank // 2].enter(*command))
         self.assertEqual([result.code for result in self.ends(runs)], [0] * 3, runs)
 
+    def test_each_host_looks_at_itself_while_it_measures(self):
+        group = self.enterContext(support.Cgroup.of_cores(0.2))
+        first, second = self.machines.all
+        enter = [first.enter, lambda *command: ["sh", *group.command(second.enter()[0]), *second.enter(*command)[1:]]]
+        table = self.machines.folder / "rows.csv"
+        runs = self.start([1, 1], "run", "all_reduce", "--sizes", "8", "--budget", "3s", "--csv", str(table),
+                          own=lambda rank: {"MASTER_ADDR": first.name}, enter=lambda rank, command: enter[rank](*command))
+        results = self.ends(runs)
+        self.assertEqual([result.code for result in results], [0, 0], results)
+        for row in support.read_csv(table)[1]:
+            seen = [word for word in row["disturbed"].split("; ") if word.startswith("quota")]
+            self.assertEqual(seen, [f"quota on {second.name}"], row)
+        self.assertIn(f"quota on {second.name}", results[0].out)
+
     def test_which_of_several_addresses_is_asked_for(self):
         first = self.machines.all[0]
         first.run("ip", "link", "add", "other", "type", "veth", "peer", "name", "end")

@@ -161,6 +161,20 @@ class OnTwo(Machines):
             self.assertEqual([(row["backend"], row["hosts"], row["verdict"]) for row in run.rows()[1]],
                              [("tutti", self.machines.hosts(1), "ok"), ("mpich", self.machines.hosts(1), "ok")] * 2)
 
+    def test_each_host_looks_at_itself_while_it_measures(self):
+        group = self.enterContext(support.Cgroup.of_cores(0.2))
+        slow = self.names[1]
+        agent = self.agent(f'[ $1 = {slow} ] && echo $$ > {group.folder}/cgroup.procs\nexec $usual "$@"\n')
+        with self.on_all(1, "run", "all_reduce", "--sizes", "8,64K", "--budget", "3s", *FILES, agent=agent) as run:
+            result = self.ends(run, 0, 60)
+            for row in run.rows()[1]:
+                words = [word for word in row["disturbed"].split("; ") if word.startswith("quota")]
+                self.assertEqual(words, [f"quota on {slow}"], row)
+                self.assertNotEqual((row["last_rank"], row["slowest_rank"]), ("", ""), row)
+                if not row["time_median"]:
+                    self.assertRegex(row["reason"], r"^no time: to each of \d+ samples a rank came late, most often rank \d on \S+$")
+            self.assertRegex(result.out, rf"(?s)# disturbed while they were measured: .*quota on {slow}\b")
+
     def test_a_killed_rank(self):
         with self.on_all(1, *LONG) as run:
             ranks = run.wait_for_ranks(2)
@@ -185,16 +199,19 @@ class OnTwo(Machines):
 
     @support.at_night
     def test_hosts_that_stand_still_together_go_on(self):
-        with self.on_all(1, "run", "all_reduce", "--sizes", "8:16K:x2", "--budget", "6s", *FILES) as run:
-            run.wait_for_ranks(2)
-            run.wait_for_rows(1)
-            all_pids = [pid for machine in self.machines.all for pid in machine.processes() if pid not in self.machines.residents]
-            for signal_number in [signal.SIGSTOP, signal.SIGCONT]:
-                for pid in all_pids:
-                    os.kill(pid, signal_number)
-                if signal_number == signal.SIGSTOP:
-                    time.sleep(12)
-            self.ends(run, 0, 60)
+        for options, seconds in [([], 12), (["--timeout", "3s"], 5)]:
+            with self.subTest(seconds), self.on_all(1, "run", "all_reduce", "--sizes", "8:1M:x2", "--budget", "14s", *options, *FILES) as run:
+                run.wait_for_ranks(2)
+                run.wait_for_rows(1)
+                all_pids = [pid for machine in self.machines.all for pid in machine.processes() if pid not in self.machines.residents]
+                for signal_number in [signal.SIGSTOP, signal.SIGCONT]:
+                    for pid in all_pids:
+                        os.kill(pid, signal_number)
+                    if signal_number == signal.SIGSTOP:
+                        time.sleep(seconds)
+                result = self.ends(run, 0, 60)
+                words = {word for row in run.rows()[1] for word in row["disturbed"].split("; ")}
+                self.assertLessEqual({f"stopped on {name}" for name in self.names}, words, result)
 
     def test_a_cut_cable(self):
         # An agent that is cut off does not tell its machine that the launcher has gone.

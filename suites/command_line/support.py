@@ -154,12 +154,14 @@ def abandoned_shared_memory(before):
 
 
 class Cgroup:
-    """A memory cgroup of its own, within the one that this process is in; `command` starts a program there."""
+    """A cgroup of its own, within the one that this process is in; `command` starts a program there. `controller` and its files:
+    a limit of memory, unless another one is named."""
 
-    def __init__(self, limit):
+    def __init__(self, limit=None, controller="memory", files=None):
         group = [line.split(":", 2) for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines()]
-        version_1 = [path for _, controllers, path in group if "memory" in controllers.split(",")]
-        top = pathlib.Path("/sys/fs/cgroup/memory" if version_1 else "/sys/fs/cgroup")
+        version_1 = [path for _, controllers, path in group if controller in controllers.split(",")]
+        top = pathlib.Path(f"/sys/fs/cgroup/{controller}" if version_1 else "/sys/fs/cgroup")
+        files = files or {1: {"memory.limit_in_bytes": limit}, 2: {"memory.max": limit}}
         own = (version_1 or [path for _, controllers, path in group if controllers == ""] or ["/"])[0].strip("/")
         parents = [top / own, top]
         self.folder, reasons = None, []
@@ -171,13 +173,21 @@ class Cgroup:
                 reasons.append(str(failure))
                 continue
             try:
-                (folder / ("memory.limit_in_bytes" if version_1 else "memory.max")).write_text(str(limit))
+                for name, text in files[1 if version_1 else 2].items():
+                    (folder / name).write_text(str(text))
                 self.folder = folder
                 return
             except OSError as failure:
                 reasons.append(str(failure))
                 folder.rmdir()
-        raise unittest.SkipTest(f"no memory cgroup can be made: {reasons[-1]}")
+        raise unittest.SkipTest(f"no {controller} cgroup can be made: {reasons[-1]}")
+
+    @classmethod
+    def of_cores(cls, cores):
+        """One that grants the time of so many cores."""
+        quota = int(cores * 100000)
+        return cls(controller="cpu", files={1: {"cpu.cfs_period_us": 100000, "cpu.cfs_quota_us": quota},
+                                            2: {"cpu.max": f"{quota} 100000"}})
 
     def command(self, program=PROGRAM):
         """Words that start the program in the group; its own words follow."""

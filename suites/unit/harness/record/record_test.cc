@@ -144,5 +144,23 @@ TEST(Record, ABarrierHasTimesAndNoBandwidth) {
   EXPECT_FALSE(row.algbw || row.busbw);
 }
 
+TEST(Disturbances, AreWholeWords) {
+  std::string seen;
+  add_disturbances(seen, "load on n10; quota on n10");
+  add_disturbances(seen, "load on n1; quota");
+  add_disturbances(seen, "quota on n10; load on n1");
+  EXPECT_EQ(seen, "load on n10; quota on n10; load on n1; quota");
+}
+
+TEST(Disturbances, AreFoundOnAnyHost) {
+  Row row;
+  EXPECT_FALSE(is_disturbed_by(row, "load"));
+  row.disturbed = "quota; load on n1";
+  EXPECT_TRUE(is_disturbed_by(row, "load"));
+  EXPECT_TRUE(is_disturbed_by(row, "quota"));
+  row.disturbed = "quota on load; loader";
+  EXPECT_FALSE(is_disturbed_by(row, "load")) << "a host has that name";
+}
+
 }  // namespace
 }  // namespace tutti::harness::record

@@ -180,9 +180,30 @@ TEST(Table, MarksStandBesideTheNumberThatTheyDoubt) {
   add_mark(late, kLateStarts);
   const std::string lines = table.cell(std::vector<Row>{late});
   EXPECT_THAT(lines, HasSubstr(" ok: no time: to each of 4 samples a rank came late\n"));
-  EXPECT_THAT(table.footer({}), HasSubstr("# late starts: 1 row "));
+  EXPECT_THAT(table.footer({}),
+              HasSubstr("# late starts: 1 row in which a rank came late to more than a quarter of the "
+                        "samples\n"));
   EXPECT_THAT(table.footer({}),
               HasSubstr("# disturbed while they were measured: 1 row (column disturbed): load; switches\n"));
+}
+
+TEST(Table, TheEndNamesRanksThatCameLateWithTheirHosts) {
+  Table table;
+  Row late = pair_of(4096, 0.512, 2.048)[0];
+  add_mark(late, kLateStarts);
+  late.ranks = 3;
+  late.last_rank = 1;
+  static_cast<void>(table.cell(std::vector<Row>{late}));
+  late.conditions["hosts"] = "a:3,b:1";
+  late.last_rank = 2;
+  for (int i = 0; i < 2; ++i) static_cast<void>(table.cell(std::vector<Row>{late}));
+  late.conditions["hosts"] = "no list:";
+  late.last_rank = 0;
+  static_cast<void>(table.cell(std::vector<Row>{late}));
+  const std::string footer = table.footer({});
+  EXPECT_THAT(footer,
+              HasSubstr("# late starts: 4 rows in which a rank came late to more than a quarter of the samples: "
+                        "rank 2 on b (2 rows), rank 0 (1 row), rank 1 (1 row)\n"));
 }
 
 TEST(Table, WhatTimesMeanOtherThanUsualIsPartOfTheTitle) {
