@@ -16,7 +16,7 @@ V_FORMS = ["gather_v", "all_gather_v", "scatter_v", "reduce_scatter_v", "all_to_
 MISSING = {"reduce_scatter", "scan", "exscan", "scatter_v", "reduce_scatter_v"}
 OVERWRITES = {"all_to_all", "sendrecv", "bibandwidth"}
 # Of a right result, where others had the cores while its ranks were to begin together.
-LATE = re.compile(r"no time: to each of \d+ samples a rank came late, most often rank \d+|\d+ of \d+ iterations: to the others a rank came late")
+LATE = re.compile(r"no time: to each of \d+ samples? a rank came late, most often rank \d+|\d+ of \d+ iterations: to the others a rank came late")
 GATHER_V = "Gloo is packaged without the header of its gatherv"
 
 

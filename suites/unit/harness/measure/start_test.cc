@@ -14,6 +14,7 @@
 #include "harness/cases/sweep.h"
 #include "harness/measure/block.h"
 #include "harness/measure/cell.h"
+#include "harness/text/counted.h"
 #include "suites/unit/harness/measure/board_memory.h"
 #include "suites/unit/harness/measure/lazy_backend.h"
 
@@ -179,8 +180,8 @@ TEST(Start, WhereAllSamplesAreLateTheRowNamesTheRankAndItsHost) {
   const Row row = measured_late(Synchronisation::roundtime, 1'000'000, &all, Checking::sample);
   EXPECT_EQ(row.last_rank, 1);
   EXPECT_EQ(row.slowest_rank, 1);
-  EXPECT_EQ(row.reason,
-            fmt::format("no time: to each of {} a rank came late, most often rank 1 on b", counted(std::ssize(all), "sample")));
+  EXPECT_EQ(row.reason, fmt::format("no time: to each of {} a rank came late, most often rank 1 on b",
+                                    counted(std::ssize(all), "sample")));
 }
 
 TEST(Start, WhereTheTimeWasOverBeforeASampleCountsItIsTriedAgain) {
