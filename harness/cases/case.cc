@@ -181,7 +181,8 @@ class IdReader {
     if (text == kNone) return {};
     const std::size_t dash = text.find('-');
     const auto first = number_in(text.substr(0, dash), "pair", "");
-    const auto second = dash == text.npos ? std::nullopt : number_in(text.substr(dash + 1), "", "");
+    std::optional<std::int64_t> second;
+    if (dash != text.npos) second = number_in(text.substr(dash + 1), "", "");
     if (const int most = case_.ranks_of_call(); !first || !second || *first >= *second || *second >= most) {
       return wrong(Part::root, most < 2
                                    ? std::string("'none' for one rank")

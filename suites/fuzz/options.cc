@@ -73,6 +73,7 @@ Result<std::vector<std::string>> backends(std::string_view text) {
 }
 
 Result<std::vector<int>> ranks_list(std::string_view text) { return parse_ranks(text); }
+Result<std::vector<std::string>> algorithms(std::string_view text) { return parse_algorithms(text); }
 
 struct Option {
   std::string_view name;
@@ -88,7 +89,7 @@ constexpr std::array kOptions{
     Option{"ops", there_and_back<Choice<Op>, parse_ops>},
     Option{"placement", there_and_back<std::vector<Placement>, parse_placements>},
     Option{"buffers", there_and_back<std::vector<Buffers>, parse_buffer_kinds>},
-    Option{"algorithms", there_and_back<std::vector<std::string>, parse_algorithms>},
+    Option{"algorithms", there_and_back<std::vector<std::string>, algorithms>},
     Option{"backends", there_and_back<std::vector<std::string>, backends>},
     Option{"transports", there_and_back<std::vector<std::string>, parse_transports>},
     Option{"counts", patterns},
