@@ -57,7 +57,6 @@ CellWatch::CellWatch(Runner& runner, const WatchedPlace& place, Tree machine, co
       machine_(std::move(machine)),
       cores_before_(count_here()),
       thread_before_(count_this_thread()),
-      stood_before_ns_(runner.board().stood_ns().load(std::memory_order_relaxed)),
       begun_ns_(monotonic_ns()) {
   for (const int device : devices) {
     const GpusSeen seen = look_at_gpu(device);
@@ -86,7 +85,7 @@ Result<std::string> CellWatch::end() {
             .cores_before = cores_before_,
             .cores_after = count_here(),
             .is_lookout = is_lookout(),
-            .has_stood = has_stood()};
+            .has_stood = runner_.take_stood()};
   gpu_words.copy(mine.gpu.data(), mine.gpu.size() - 1);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Seen> all, runner_.exchange(mine));
   if (runner_.index() != 0) return std::string();
@@ -115,15 +114,11 @@ Result<std::string> CellWatch::end() {
   return names_hosts ? words_on_hosts(words, place_.host_names) : words.front();
 }
 
-bool CellWatch::has_stood() const {
-  return runner_.board().stood_ns().load(std::memory_order_relaxed) > stood_before_ns_;
-}
-
 void CellWatch::await_watcher() const {
-  constexpr std::chrono::milliseconds kMoment(200);
+  constexpr std::chrono::milliseconds kMoment(50);
   const auto elapsed = std::chrono::nanoseconds(monotonic_ns() - begun_ns_);
   const auto used = std::chrono::duration<double>(count_this_thread().used_s - thread_before_.used_s);
-  if (elapsed - used >= Standstill::kLeast) nap_until(kMoment, [this] { return has_stood(); });
+  if (elapsed - used >= Standstill::kLeast) nap_until(kMoment, [this] { return runner_.has_stood(); });
 }
 
 bool CellWatch::is_lookout() const {

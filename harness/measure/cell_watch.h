@@ -34,8 +34,6 @@ class CellWatch {
   /// Whether this runner looks at its machine.
   [[nodiscard]] bool is_lookout() const;
   [[nodiscard]] CoresCounted count_here() const;
-  /// Whether the job stood still since the beginning, as the process that watches it counts.
-  [[nodiscard]] bool has_stood() const;
   /// If this thread had no core for so long that it may have been stopped, gives that process a moment to notice.
   void await_watcher() const;
 
@@ -44,7 +42,6 @@ class CellWatch {
   Tree machine_;
   CoresCounted cores_before_;
   ThreadCounted thread_before_;
-  std::int64_t stood_before_ns_;
   std::int64_t begun_ns_;
   struct WatchedGpu {
     int device = 0;

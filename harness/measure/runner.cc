@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <sched.h>
-#include <sys/prctl.h>
 #include <thread>
 #include <utility>
 
@@ -23,15 +22,12 @@ constexpr std::int64_t kLongestBatchNs = 10'000'000;  // where ranks get no core
 constexpr std::int64_t kSlackNs = 1500;
 constexpr std::int64_t kSlackPerRunnerYieldingNs = 3000;
 constexpr std::int64_t kSlackPerRunnerAcrossNs = 2000;
-constexpr std::int64_t kSlackInCrowdNs = 100'000;  // the others may have a nap
 constexpr std::int64_t kMostSlackTimes = 16;
 constexpr int kClockTrips = 40;
 constexpr std::int64_t kInTimeNs = 1000;
 constexpr std::int64_t kInTimeYieldingNs = 10'000'000;  // two to three time slices of the scheduler
 constexpr int kTurnsBeforeNaps = 64;
-constexpr int kTurnsBetweenClocks = 64;
 constexpr std::chrono::microseconds kNap{50};
-constexpr std::chrono::microseconds kNapInCrowd{5};
 constexpr std::chrono::microseconds kRest{200};
 constexpr int kOperationsOfRest = 64;  ///< that others may take while a runner rests: more than a block has
 
@@ -53,17 +49,11 @@ void Runner::relax(int turn) const {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
-  if (turn % kTurnsBetweenClocks != 0) return;
-  const auto now = CrowdWatch::Clock::now();
-  if (turn == kTurnsBetweenClocks) {
-    crowd_.begin(now);
-  } else {
-    crowd_.look(now);
-  }
-  if (!crowd_.is_crowded(now)) return;
-  ::prctl(PR_SET_TIMERSLACK, 1);  // the kernel makes each nap up to 50 us longer otherwise
-  std::this_thread::sleep_for(kNapInCrowd);
-  crowd_.begin(CrowdWatch::Clock::now());
+}
+
+bool Runner::take_stood() {
+  const std::int64_t now_ns = board_.stood_ns().load(std::memory_order_relaxed);
+  return now_ns > std::exchange(stood_ns_, now_ns);
 }
 
 Status Runner::check_abort() const {
@@ -135,9 +125,7 @@ Result<std::int64_t> Runner::start_together() {
       TUTTI_RETURN_IF_ERROR(wait_until([&] { return line.word.load(std::memory_order_acquire) >= number; },
                                        "the start of a sample", runner));
     }
-    const std::int64_t slack = options_.yields ? options_.runners * kSlackPerRunnerYieldingNs
-                               : crowd_.is_crowded(CrowdWatch::Clock::now()) ? kSlackInCrowdNs
-                                                                             : kSlackNs;
+    const std::int64_t slack = options_.yields ? options_.runners * kSlackPerRunnerYieldingNs : kSlackNs;
     // Between machines an announcement takes half a round trip, and a word for each runner is sent.
     const std::int64_t across = has_machines() ? 4 * clocks_.round_ns + options_.runners * kSlackPerRunnerAcrossNs : 0;
     announcement.instants_ns[number % 2].store(common_now_ns() + (slack + across) * slack_times_,

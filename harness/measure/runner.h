@@ -24,7 +24,6 @@
 #include "harness/measure/exchange.h"
 #include "harness/measure/reason.h"
 #include "harness/measure/runner_clock.h"
-#include "impl/execute/crowd_watch.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::measure {
@@ -66,11 +65,17 @@ class Runner {
   /// Most bytes of one runner's record in an exchange.
   static constexpr std::size_t kMostBytes = RunnerPage::kPayload / 2;
 
-  Runner(Board board, RunnerOptions options) : board_(board), options_(std::move(options)) {}
+  Runner(Board board, RunnerOptions options)
+      : board_(board), options_(std::move(options)), stood_ns_(board_.stood_ns().load(std::memory_order_relaxed)) {}
 
   [[nodiscard]] const Board& board() const { return board_; }
   [[nodiscard]] const RunnerOptions& options() const { return options_; }
   [[nodiscard]] int index() const { return options_.runner; }
+  /// Whether the ranks of this machine were all stopped and continued since the last take_stood, or since the runner
+  /// began. What watches them may find that out between two cells.
+  [[nodiscard]] bool has_stood() const { return board_.stood_ns().load(std::memory_order_relaxed) > stood_ns_; }
+  /// has_stood, and from now on only what comes later.
+  [[nodiscard]] bool take_stood();
   [[nodiscard]] int count() const { return options_.runners; }
   [[nodiscard]] int job_ranks() const { return options_.job_ranks; }
   [[nodiscard]] const std::vector<int>& ranks() const { return options_.ranks; }
@@ -179,7 +184,7 @@ class Runner {
   [[nodiscard]] Result<double> round_trip(int other);
   /// What this runner has just written on its board is for the others.
   void tell(Exchange::Part part) const { options_.exchange->tell(board_, options_.runner, part); }
-  /// A turn of a waiting loop, by its number from 1. Where others want the core, the runner sleeps a little.
+  /// A turn of a waiting loop, by its number.
   void relax(int turn) const;
   /// Polls `is_done` until it holds, with the deadline.
   template <class Predicate>
@@ -205,7 +210,7 @@ class Runner {
   std::uint64_t rounds_ = 0;      ///< of barriers
   std::int64_t slack_times_ = 1;  ///< that instants are announced further ahead
   std::uint64_t bounces_ = 0;
-  mutable CrowdWatch crowd_{std::chrono::microseconds(500)};
+  std::int64_t stood_ns_;  ///< of Board::stood_ns, at the last take_stood
   std::uint32_t case_index_ = 0;
   bool is_resting_ = false;
 };
