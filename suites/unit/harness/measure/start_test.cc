@@ -14,7 +14,6 @@
 #include "harness/cases/sweep.h"
 #include "harness/measure/block.h"
 #include "harness/measure/cell.h"
-#include "harness/text/counted.h"
 #include "suites/unit/harness/measure/board_memory.h"
 #include "suites/unit/harness/measure/lazy_backend.h"
 
@@ -145,7 +144,6 @@ Row measured_late(Synchronisation sync, int starts, std::vector<Sample>* all) {
         std::vector<Variant> variants;
         variants.push_back(std::move(idle.variant));
         CellOptions options{.most_time = kLate, .conditions = {.checking = Checking::none, .sync = sync}};
-        options.host_of = [](int rank) { return std::string(rank == 0 ? "a" : "b"); };
         options.barrier_of = [&](const Case&) { return &barrier.variant; };
         options.on_samples = [&](const Case&, std::span<const Sample> samples) {
           all->assign(samples.begin(), samples.end());
@@ -175,13 +173,11 @@ TEST(Start, WhereAllSamplesAreLateTheCellEndsAndItsRowSaysSo) {
   EXPECT_TRUE(std::ranges::none_of(all, &Sample::is_valid)) << "kept, and marked";
 }
 
-TEST(Start, WhereAllSamplesAreLateTheRowNamesTheRankAndItsHost) {
+TEST(Start, WhereAllSamplesAreLateTheRowNamesTheRank) {
   std::vector<Sample> all;
   const Row row = always_late(Synchronisation::roundtime, &all);
   EXPECT_EQ(row.last_rank, 1);
   EXPECT_EQ(row.slowest_rank, 1);
-  EXPECT_EQ(row.reason, fmt::format("no time: to each of {} a rank came late, most often rank 1 on b",
-                                    counted(std::ssize(all), "sample")));
 }
 
 TEST(Start, WhereTheTimeWasOverBeforeASampleCountsItIsTriedAgain) {
