@@ -65,13 +65,12 @@ class Runner {
   /// Most bytes of one runner's record in an exchange.
   static constexpr std::size_t kMostBytes = RunnerPage::kPayload / 2;
 
-  Runner(Board board, RunnerOptions options)
-      : board_(board), options_(std::move(options)), stood_ns_(board_.stood_ns().load(std::memory_order_relaxed)) {}
+  Runner(Board board, RunnerOptions options) : board_(board), options_(std::move(options)) {}
 
   [[nodiscard]] const Board& board() const { return board_; }
   [[nodiscard]] const RunnerOptions& options() const { return options_; }
   [[nodiscard]] int index() const { return options_.runner; }
-  /// Whether the ranks of this machine were all stopped and continued since the last take_stood, or since the runner
+  /// Whether the ranks of this machine were all stopped and continued since the last take_stood, or since the job
   /// began. What watches them may find that out between two cells.
   [[nodiscard]] bool has_stood() const { return board_.stood_ns().load(std::memory_order_relaxed) > stood_ns_; }
   /// has_stood, and from now on only what comes later.
@@ -210,7 +209,7 @@ class Runner {
   std::uint64_t rounds_ = 0;      ///< of barriers
   std::int64_t slack_times_ = 1;  ///< that instants are announced further ahead
   std::uint64_t bounces_ = 0;
-  std::int64_t stood_ns_;  ///< of Board::stood_ns, at the last take_stood
+  std::int64_t stood_ns_ = 0;  ///< of Board::stood_ns, at the last take_stood
   std::uint32_t case_index_ = 0;
   bool is_resting_ = false;
 };
