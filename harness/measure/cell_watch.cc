@@ -58,6 +58,7 @@ CellWatch::CellWatch(Runner& runner, const WatchedPlace& place, Tree machine, co
       cores_before_(count_here()),
       thread_before_(count_this_thread()),
       begun_ns_(monotonic_ns()) {
+  runner.watch_stood();
   for (const int device : devices) {
     const GpusSeen seen = look_at_gpu(device);
     if (!seen.gpus.empty()) gpus_.push_back({.device = device, .before = seen.gpus.front()});

@@ -53,7 +53,7 @@ void Runner::relax(int turn) const {
 
 bool Runner::take_stood() {
   const std::int64_t now_ns = board_.stood_ns().load(std::memory_order_relaxed);
-  return now_ns > std::exchange(stood_ns_, now_ns);
+  return now_ns > std::exchange(stood_ns_, now_ns).value_or(0);
 }
 
 Status Runner::check_abort() const {

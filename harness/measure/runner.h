@@ -70,9 +70,14 @@ class Runner {
   [[nodiscard]] const Board& board() const { return board_; }
   [[nodiscard]] const RunnerOptions& options() const { return options_; }
   [[nodiscard]] int index() const { return options_.runner; }
-  /// Whether the ranks of this machine were all stopped and continued since the last take_stood, or since the job
-  /// began. What watches them may find that out between two cells.
-  [[nodiscard]] bool has_stood() const { return board_.stood_ns().load(std::memory_order_relaxed) > stood_ns_; }
+  /// Whether the ranks of this machine were all stopped and continued since the last take_stood, or since the first
+  /// watch_stood. What watches them may find that out between two cells.
+  void watch_stood() {
+    if (!stood_ns_) stood_ns_ = board_.stood_ns().load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool has_stood() const {
+    return board_.stood_ns().load(std::memory_order_relaxed) > stood_ns_.value_or(0);
+  }
   /// has_stood, and from now on only what comes later.
   [[nodiscard]] bool take_stood();
   [[nodiscard]] int count() const { return options_.runners; }
@@ -209,7 +214,7 @@ class Runner {
   std::uint64_t rounds_ = 0;      ///< of barriers
   std::int64_t slack_times_ = 1;  ///< that instants are announced further ahead
   std::uint64_t bounces_ = 0;
-  std::int64_t stood_ns_ = 0;  ///< of Board::stood_ns, at the last take_stood
+  std::optional<std::int64_t> stood_ns_;  ///< of Board::stood_ns, at the last take_stood
   std::uint32_t case_index_ = 0;
   bool is_resting_ = false;
 };
