@@ -2,7 +2,6 @@
 #include "harness/measure/cell_watch.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <unistd.h>
 #include <utility>
@@ -17,19 +16,8 @@
 namespace tutti::harness::measure {
 namespace {
 
-constexpr std::string_view kBetween = "; ";
-
 /// A number for each runner; all 0 where the list is empty.
 int number_of(const std::vector<int>& numbers, std::size_t runner) { return numbers.empty() ? 0 : numbers[runner]; }
-
-std::vector<std::string> split(std::string_view words) {
-  std::vector<std::string> all;
-  while (!words.empty()) {
-    all.emplace_back(words.substr(0, words.find(kBetween)));
-    words.remove_prefix(std::min(words.size(), all.back().size() + kBetween.size()));
-  }
-  return all;
-}
 
 }  // namespace
 
@@ -38,10 +26,10 @@ std::string words_on_hosts(const std::vector<std::string>& words_of_hosts, const
   std::string all;
   for (const std::string& words : words_of_hosts) add_disturbances(all, words);
   std::string text;
-  for (const std::string& word : split(all)) {
+  for (const std::string_view word : words_in(all)) {
     std::vector<std::string_view> hosts;
     for (std::size_t host = 0; host < words_of_hosts.size(); ++host) {
-      const std::vector<std::string> its = split(words_of_hosts[host]);
+      const auto its = words_in(words_of_hosts[host]);
       if (std::ranges::find(its, word) != its.end()) hosts.push_back(host_names[host]);
     }
     const std::size_t named = hosts.size() > kMostNamed + 1 ? kMostNamed : hosts.size();
@@ -66,13 +54,6 @@ CellWatch::CellWatch(Runner& runner, const WatchedPlace& place, Tree machine, co
 }
 
 Result<std::string> CellWatch::end() {
-  struct Seen {
-    ThreadCounted thread_before, thread_after;
-    CoresCounted cores_before, cores_after;  ///< of a lookout
-    bool is_lookout = false;
-    bool has_stood = false;      ///< the ranks of its machine were all stopped and continued
-    std::array<char, 64> gpu{};  ///< words on the GPUs of its ranks
-  };
   std::string gpu_words;
   for (const WatchedGpu& one : gpus_) {
     const GpusSeen after = look_at_gpu(one.device);
@@ -86,7 +67,7 @@ Result<std::string> CellWatch::end() {
             .cores_before = cores_before_,
             .cores_after = count_here(),
             .is_lookout = is_lookout(),
-            .has_stood = runner_.take_stood()};
+            .has_stood = is_lookout() && runner_.take_stood()};
   gpu_words.copy(mine.gpu.data(), mine.gpu.size() - 1);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Seen> all, runner_.exchange(mine));
   if (runner_.index() != 0) return std::string();
@@ -96,23 +77,25 @@ Result<std::string> CellWatch::end() {
   for (std::size_t lookout = 0; lookout < all.size(); ++lookout) {
     const auto machine = static_cast<std::size_t>(number_of(machines, lookout));
     std::string& seen = words[names_hosts ? machine : 0];
-    if (all[lookout].is_lookout) {
-      if (all[lookout].has_stood) add_disturbances(seen, "stopped");
-      Watched watched{.before = all[lookout].cores_before,
-                      .after = all[lookout].cores_after,
-                      .ranks_share_cores = runner_.yields()};
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        if (number_of(machines, i) == number_of(machines, lookout)) {
-          add_thread(watched, all[i].thread_before, all[i].thread_after);
-        } else if (number_of(place_.kernels, i) == number_of(place_.kernels, lookout)) {
-          watched.used_s += all[i].thread_after.used_s - all[i].thread_before.used_s;
-        }
-      }
-      add_disturbances(seen, disturbances_of(watched));
-    }
+    if (all[lookout].has_stood) add_disturbances(seen, "stopped");
+    if (all[lookout].is_lookout) add_disturbances(seen, disturbances_of(watched_by(lookout, all)));
     add_disturbances(seen, all[lookout].gpu.data());
   }
   return names_hosts ? words_on_hosts(words, place_.host_names) : words.front();
+}
+
+Watched CellWatch::watched_by(std::size_t lookout, const std::vector<Seen>& all) const {
+  const std::vector<int>& machines = runner_.options().exchange->machines();
+  Watched watched{
+      .before = all[lookout].cores_before, .after = all[lookout].cores_after, .ranks_share_cores = runner_.yields()};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (number_of(machines, i) == number_of(machines, lookout)) {
+      add_thread(watched, all[i].thread_before, all[i].thread_after);
+    } else if (number_of(place_.kernels, i) == number_of(place_.kernels, lookout)) {
+      watched.used_s += all[i].thread_after.used_s - all[i].thread_before.used_s;
+    }
+  }
+  return watched;
 }
 
 void CellWatch::await_watcher() const {

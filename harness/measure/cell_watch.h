@@ -4,6 +4,7 @@
 // its own thread and at the GPUs of its ranks.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,16 @@ class CellWatch {
   [[nodiscard]] Result<std::string> end();
 
  private:
+  /// What a runner has seen.
+  struct Seen {
+    ThreadCounted thread_before, thread_after;
+    CoresCounted cores_before, cores_after;  ///< of a lookout
+    bool is_lookout = false;
+    bool has_stood = false;      ///< of a lookout: the ranks of its machine were all stopped and continued
+    std::array<char, 64> gpu{};  ///< words on the GPUs of its ranks
+  };
+  /// What a lookout has counted, with the threads of the ranks that its cores are for.
+  [[nodiscard]] Watched watched_by(std::size_t lookout, const std::vector<Seen>& all) const;
   /// Whether this runner looks at its machine.
   [[nodiscard]] bool is_lookout() const;
   [[nodiscard]] CoresCounted count_here() const;

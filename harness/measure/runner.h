@@ -70,11 +70,12 @@ class Runner {
   [[nodiscard]] const Board& board() const { return board_; }
   [[nodiscard]] const RunnerOptions& options() const { return options_; }
   [[nodiscard]] int index() const { return options_.runner; }
-  /// Whether the ranks of this machine were all stopped and continued since the last take_stood, or since the first
-  /// watch_stood. What watches them may find that out between two cells.
+  /// From the first call on, has_stood looks for stops.
   void watch_stood() {
     if (!stood_ns_) stood_ns_ = board_.stood_ns().load(std::memory_order_relaxed);
   }
+  /// Whether the ranks of this machine were all stopped and continued since the last take_stood, or since the first
+  /// watch_stood. What watches them may find that out between two cells.
   [[nodiscard]] bool has_stood() const {
     return board_.stood_ns().load(std::memory_order_relaxed) > stood_ns_.value_or(0);
   }

@@ -56,23 +56,19 @@ bool tune(Series& series, double each_us, bool has_time);
 
 /// What `value` is of each sample that counts, in their order.
 template <class Value>
-auto of_each(const Series& series, Value value) {
+auto of_each(const Series& series, Value value, bool counts_all = false) {
   std::vector<std::decay_t<decltype(std::invoke(value, std::declval<const Sample&>()))>> values;
   for (const Series::Block& block : series.blocks) {
     for (const Sample& sample : block.samples) {
-      if (block.counts && sample.is_valid) values.push_back(std::invoke(value, sample));
+      if (counts_all || (block.counts && sample.is_valid)) values.push_back(std::invoke(value, sample));
     }
   }
   return values;
 }
-/// The same of all samples, also of those that do not count.
+/// of_each, and samples that do not count as well.
 template <class Value>
 auto of_all(const Series& series, Value value) {
-  std::vector<std::decay_t<decltype(std::invoke(value, std::declval<const Sample&>()))>> values;
-  for (const Series::Block& block : series.blocks) {
-    for (const Sample& sample : block.samples) values.push_back(std::invoke(value, sample));
-  }
-  return values;
+  return of_each(series, value, true);
 }
 [[nodiscard]] std::vector<double> times_of(const Series& series, const CellOptions& options);
 [[nodiscard]] OrderedSummary summary_of(const Series& series, const CellOptions& options);

@@ -13,6 +13,8 @@
 namespace tutti::harness::record {
 namespace {
 
+constexpr std::string_view kBetweenWords = "; ";  // of marks and disturbances
+
 constexpr double kBytesPerMicrosecond = 1e-3;  // 1e9 bytes/s
 
 Column of_condition(std::string_view name) {
@@ -361,30 +363,42 @@ bool has_mark(const Row& row, std::string_view mark) { return row.marks.find(mar
 
 void add_mark(Row& row, std::string_view mark) {
   if (has_mark(row, mark)) return;
-  if (!row.marks.empty()) row.marks += "; ";
+  if (!row.marks.empty()) row.marks += kBetweenWords;
   row.marks += mark;
 }
 
+std::vector<std::string_view> words_in(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    words.push_back(text.substr(0, text.find(kBetweenWords)));
+    text.remove_prefix(std::min(text.size(), words.back().size() + kBetweenWords.size()));
+  }
+  return words;
+}
+
 void add_disturbances(std::string& seen, std::string_view words) {
-  constexpr std::string_view kBetween = "; ";
-  while (!words.empty()) {
-    const std::string_view word = words.substr(0, words.find(kBetween));
-    words.remove_prefix(std::min(word.size() + kBetween.size(), words.size()));
-    if (fmt::format("{0}{1}{0}", kBetween, seen).find(fmt::format("{0}{1}{0}", kBetween, word)) != std::string::npos)
-      continue;
-    if (!seen.empty()) seen += kBetween;
+  for (const std::string_view word : words_in(words)) {
+    const auto known = words_in(seen);
+    if (std::ranges::find(known, word) != known.end()) continue;
+    if (!seen.empty()) seen += kBetweenWords;
     seen += word;
   }
 }
 
 bool is_disturbed_by(const Row& row, std::string_view cause) {
-  constexpr std::string_view kBetween = "; ";
-  for (std::string_view words = row.disturbed; !words.empty();) {
-    const std::string_view word = words.substr(0, words.find(kBetween));
-    words.remove_prefix(std::min(word.size() + kBetween.size(), words.size()));
-    if (word.substr(0, word.find(' ')) == cause) return true;
-  }
-  return false;
+  return std::ranges::any_of(words_in(row.disturbed),
+                             [&](std::string_view word) { return word.substr(0, word.find(' ')) == cause; });
+}
+
+std::string hosts_text(const Row& row) {
+  const auto hosts = row.conditions.find("hosts");
+  return hosts == row.conditions.end() ? "" : hosts->second;
+}
+
+std::vector<NamedHost> named_hosts(const Row& row) {
+  const std::string text = hosts_text(row);
+  auto hosts = text.empty() ? Result(std::vector<NamedHost>()) : parse_hosts(text);
+  return hosts.is_ok() ? std::move(hosts).value() : std::vector<NamedHost>();
 }
 
 bool have_like_memory(const Row& row, const Row& other) {

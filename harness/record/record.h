@@ -19,6 +19,7 @@
 #include "harness/cases/case.h"
 #include "harness/cases/conditions.h"
 #include "harness/statistics/statistics.h"
+#include "impl/types/host_list.h"
 
 namespace tutti::harness::record {
 
@@ -136,6 +137,13 @@ void add_mark(Row& row, std::string_view mark);
 void add_disturbances(std::string& seen, std::string_view words);
 /// Whether `disturbed` has this word, on any host.
 [[nodiscard]] bool is_disturbed_by(const Row& row, std::string_view cause);
+/// The parts of `marks` or `disturbed`, which `text` outlives.
+[[nodiscard]] std::vector<std::string_view> words_in(std::string_view text);
+
+/// The column `hosts`; empty: the row is of one host.
+[[nodiscard]] std::string hosts_text(const Row& row);
+/// The hosts in that column; empty: there are none, or they cannot be read.
+[[nodiscard]] std::vector<NamedHost> named_hosts(const Row& row);
 
 /// What started the ranks where no MPI did: a value of `starter`.
 inline constexpr std::string_view kOwnSpawn = "spawn";

@@ -27,16 +27,9 @@ using Document = nlohmann::ordered_json;
 constexpr std::size_t kMostSamplesShown = 2000;
 constexpr std::size_t kMostSampledCells = 12;
 
-constexpr const char* kBetweenWords = "; ";
-
 Document words_of(const std::string& text) {
   Document words = Document::array();
-  std::size_t begin = 0;
-  while (begin < text.size()) {
-    const std::size_t end = std::min(text.find(kBetweenWords, begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = end + 2;
-  }
+  for (const std::string_view word : words_in(text)) words.push_back(word);
   return words;
 }
 
@@ -192,7 +185,6 @@ Document cell_json(const CellRows& cell, const Curves& curves, const Launches& l
       ratios.push_back(std::move(ratio));
     }
   }
-  const auto hosts = first.conditions.find("hosts");
   return {{"cell", cell.cell},
           {"series", series_of(cell.cell)},
           {"source", source},
@@ -200,7 +192,7 @@ Document cell_json(const CellRows& cell, const Curves& curves, const Launches& l
           {"bytes", first.bytes},
           {"ranks", first.ranks},
           {"starter", cell.starter},
-          {"hosts", hosts == first.conditions.end() ? "" : hosts->second},
+          {"hosts", hosts_text(first)},
           {"systems", std::move(systems)},
           {"ratios", std::move(ratios)}};
 }
@@ -443,8 +435,8 @@ std::string history_bundle_of(std::vector<ResultFile> results, const BundleInfo&
     Document disturbed = Document::object();
     for (const Row& row : result.rows) {
       rows.emplace_back(&row, rows.size());
-      for (const Document& cause : words_of(row.disturbed)) {
-        const auto name = cause.get<std::string>();
+      for (const std::string_view cause : words_in(row.disturbed)) {
+        const std::string name(cause);
         disturbed[name] = disturbed.value(name, 0) + 1;
       }
     }

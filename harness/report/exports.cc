@@ -20,7 +20,6 @@
 #include "harness/text/escapes.h"
 #include "harness/text/json_reader.h"
 #include "harness/text/json_writer.h"
-#include "impl/types/host_list.h"
 #include "impl/types/printable.h"
 
 namespace tutti::harness::report {
@@ -68,11 +67,7 @@ bool is_point_to_point(const Row& row) {
 
 /// Hosts that have ranks of the row.
 std::int64_t nodes_of(const Row& row) {
-  const auto named = row.conditions.find("hosts");
-  if (named == row.conditions.end()) return 1;
-  const auto hosts = parse_hosts(named->second);
-  if (!hosts.is_ok()) return 1;
-  return std::max<std::int64_t>(1, std::min<std::int64_t>(std::ssize(hosts.value()), row.ranks));
+  return std::max<std::int64_t>(1, std::min<std::int64_t>(std::ssize(named_hosts(row)), row.ranks));
 }
 
 std::string labels_of(const Row& row) {

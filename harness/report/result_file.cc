@@ -85,17 +85,10 @@ Result<ResultFile> read_result(const std::string& path) {
   return result_from_text(path, text);
 }
 
-namespace {
-std::string hosts_in(const Row& row) {
-  const auto hosts = row.conditions.find("hosts");
-  return hosts == row.conditions.end() ? "" : hosts->second;
-}
-}  // namespace
-
 std::string machine_of(const ResultFile& result) {
   const Row* named = nullptr;
   for (const Row& row : result.rows) {
-    const bool is_of_more = named == nullptr || (!hosts_in(row).empty() && row.ranks > named->ranks);
+    const bool is_of_more = named == nullptr || (!hosts_text(row).empty() && row.ranks > named->ranks);
     if (!row.machine.empty() && is_of_more) named = &row;
   }
   return named == nullptr ? "" : named->machine;
@@ -121,7 +114,7 @@ Status check_one_machine(std::span<const ResultFile> results) {
   std::map<std::pair<std::string, std::int64_t>, Seen> by_place;  // fewer ranks may be on fewer of the hosts
   for (const ResultFile& result : results) {
     for (const Row& row : result.rows) {
-      const std::string hosts = hosts_in(row);
+      const std::string hosts = hosts_text(row);
       auto& [machine, first] = by_place[{hosts, hosts.empty() ? 0 : row.ranks}];
       if (row.machine.empty() || row.machine == machine) continue;
       if (machine.empty()) {

@@ -33,11 +33,10 @@ bool is_side_by_side(std::span<const Row> rows) { return rows.size() == 2 && row
 /// "rank 1", "rank 1 on node2" of a row on named hosts.
 std::string name_of_rank(const Row& row, std::int64_t rank) {
   const std::string name = fmt::format("rank {}", rank);
-  const auto found = row.conditions.find("hosts");
-  const auto hosts = found == row.conditions.end() ? Result(std::vector<NamedHost>()) : parse_hosts(found->second);
-  if (!hosts.is_ok() || rank < 0 || rank >= row.ranks || row.ranks > slots_of(hosts.value())) return name;
-  const int host = dealt_to(hosts.value(), static_cast<int>(row.ranks)).host_of(static_cast<int>(rank));
-  return fmt::format("{} on {}", name, hosts.value()[static_cast<std::size_t>(host)].name);
+  const std::vector<NamedHost> hosts = named_hosts(row);
+  if (rank < 0 || rank >= row.ranks || row.ranks > slots_of(hosts)) return name;
+  const int host = dealt_to(hosts, static_cast<int>(row.ranks)).host_of(static_cast<int>(rank));
+  return fmt::format("{} on {}", name, hosts[static_cast<std::size_t>(host)].name);
 }
 
 /// ": rank 1 on node2 (3 rows), rank 0 on node1 (1 row)", the most frequent one first.
