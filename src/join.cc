@@ -59,8 +59,8 @@ Status check_expected(const Settings& settings, int hosts) {
                harness::counted(hosts, "host"));
 }
 
-/// What has a meaning only if a starter has started several processes. Says so if an unknown one may have. Errors: invalid_argument; unavailable if
-/// more hosts were expected.
+/// Refuses what has a meaning only if a starter has started several processes. Says so if an unknown one may have.
+/// Errors: invalid_argument; unavailable if more hosts were expected.
 Status check_alone(const Settings& settings, const World& world) {
   if (!world.unknown_starter.empty()) harness::to_stderr(fmt::format("# {}\n", world.unknown_starter));
   TUTTI_RETURN_IF_ERROR(check_expected(settings, 1));

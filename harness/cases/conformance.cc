@@ -85,7 +85,7 @@ class Builder {
     byte_dtype_ = byte != sweep.dtypes.values.end() ? *byte : base_dtype_;
   }
 
-  /// `algorithm`: null for a backend that does not tell its own.
+  /// `algorithm`: null for a backend whose algorithms have no names.
   void add_algorithm(Collective collective, const Algorithm* algorithm, int ranks) {
     if (!has_op_of(collective)) return leave_out(left_out_, no_such_op(collective, sweep_.ops.values.front()));
     const std::set<int> roots = is_rooted(collective) ? std::set{0, ranks - 1} : std::set{0};

@@ -22,9 +22,9 @@ struct Conformance {
   std::vector<LeftOut> left_out = {};  ///< pairs of dtype and op from `all` that do not exist
 };
 
-/// These of the sweep count: collectives, backends, algorithms, dtypes, ops, ranks, ranks_as, and counts where they are not
-/// `equal` alone: without them, all patterns. Sorted by ranks. Counts, placements, buffers and roots are those of the
-/// first dtype and op that exist together. The longest blocks have the first dtype of one byte instead, if a rank's
+/// These of the sweep count: collectives, backends, algorithms, dtypes, ops, ranks, ranks_as, and counts if they are
+/// not `equal` alone: without them, all patterns. Sorted by ranks. Counts, placements, buffers and roots are those of
+/// the first dtype and op that exist together. The longest blocks have the first dtype of one byte instead, if a rank's
 /// buffer would have more than 1 MiB of the other. Errors: invalid_argument when tutti is among the backends and none
 /// of the collectives has a named algorithm, or a named pair of dtype and op does not exist.
 [[nodiscard]] Result<Conformance> conformance_cases(const Sweep& sweep);

@@ -86,7 +86,7 @@ bool is_no_quotient(const GateCell& cell) {
   return quotient > *cell.judgement.ratio * kAlike || quotient * kAlike < *cell.judgement.ratio;
 }
 
-/// What such ratios are; empty where there is none.
+/// Explains such ratios; empty if there is none.
 std::string ratio_note(const GateReport& report) {
   const auto cells = std::ranges::count_if(report.cells, is_no_quotient);
   if (cells == 0) return {};

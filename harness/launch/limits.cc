@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness/process/processes.h"
+#include "harness/process/thread_stacks.h"
 
 namespace tutti::harness::launch {
 namespace {
@@ -54,9 +55,8 @@ std::optional<std::uint64_t> limit_of(decltype(RLIMIT_NOFILE) resource, bool is_
 
 /// A thread's stack takes addresses. Without a limit, and below the least of ensure_stacks, it is the usual one.
 std::uint64_t stack_bytes() {
-  constexpr std::uint64_t kUsual = 8 * kMiB;
-  const std::uint64_t bytes = limit_of(RLIMIT_STACK, false).value_or(kUsual);
-  return bytes < kMiB ? kUsual : bytes;
+  const std::uint64_t bytes = limit_of(RLIMIT_STACK, false).value_or(kUsualStack);
+  return bytes < kLeastThreadStack ? kUsualStack : bytes;
 }
 
 struct Resource {

@@ -106,7 +106,7 @@ void* die_with_launcher(void* what) {
   // Who has started this rank ends the others with the first exit code, which is to be the launcher's.
   constexpr int kOfBrokenJob = 5;
   const bool has_ended = await_end_of(watched);
-  // Of a launcher that crashed: what its mpirun had there, which nothing else removes.
+  // A launcher that crashed leaves the directory of its mpirun, which nothing else removes.
   if (has_ended) PrivateDirectory::remove_abandoned();
   if (!RankLink::has_come_by_itself()) ::_exit(1);
   if (!has_ended) {

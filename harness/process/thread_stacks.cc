@@ -9,7 +9,6 @@
 namespace tutti::harness::process {
 namespace {
 
-constexpr rlim_t kUsual = rlim_t{8} << 20;
 constexpr rlim_t kLeastOfFirst = rlim_t{256} << 10;
 
 /// The stack of the first thread grows up to the limit of the moment.
@@ -20,7 +19,7 @@ Status ensure_first_stack() {
     return error(Code::resource, "the stack of a process needs {} KiB, and the limit is {} (ulimit -s): raise it",
                  kLeastOfFirst / 1024, limit.rlim_max / 1024);
   }
-  limit.rlim_cur = std::min(limit.rlim_max, kUsual);
+  limit.rlim_cur = std::min(limit.rlim_max, kUsualStack);
   ::setrlimit(RLIMIT_STACK, &limit);
   return {};
 }
@@ -29,12 +28,12 @@ Status ensure_first_stack() {
 
 Status ensure_stacks() {
 #ifdef __GLIBC__
-  constexpr std::size_t kLeast = std::size_t{1} << 20;
   pthread_attr_t attributes;
   if (::pthread_getattr_default_np(&attributes) == 0) {
     std::size_t bytes = 0;
-    const bool is_small = ::pthread_attr_getstacksize(&attributes, &bytes) == 0 && bytes < kLeast;
-    if (is_small && ::pthread_attr_setstacksize(&attributes, kUsual) == 0) ::pthread_setattr_default_np(&attributes);
+    const bool is_small = ::pthread_attr_getstacksize(&attributes, &bytes) == 0 && bytes < kLeastThreadStack;
+    if (is_small && ::pthread_attr_setstacksize(&attributes, kUsualStack) == 0)
+      ::pthread_setattr_default_np(&attributes);
     ::pthread_attr_destroy(&attributes);
   }
 #endif

@@ -18,7 +18,7 @@ class Reasons {
   /// Adds a reason as above and returns ok; any other error is returned as it is.
   [[nodiscard]] Status note(Status status);
   [[nodiscard]] bool is_empty() const { return reasons_.empty(); }
-  /// Refuted with all reasons; ok if there is none.
+  /// `refuted` with all reasons; ok if there is none.
   [[nodiscard]] Status status() const;
 
  private:

@@ -166,12 +166,14 @@ Status set_policy_or_file(Value value) {
   return {};
 }
 
-Status set_rccl_format(Value value) {
-  const std::vector<std::string> names{"csv", "json"};
-  if (std::ranges::find(names, value.text) == names.end()) return unknown_name("format", value.text, names);
-  value.settings.rccl_format = value.text;
+/// Stores a value that is one of `names`. Errors: invalid_argument.
+Status set_name(Value value, const char* kind, const std::vector<std::string>& names, std::string& setting) {
+  if (std::ranges::find(names, value.text) == names.end()) return unknown_name(kind, value.text, names);
+  setting = value.text;
   return {};
 }
+
+Status set_rccl_format(Value value) { return set_name(value, "format", {"csv", "json"}, value.settings.rccl_format); }
 
 /// What -x is. Errors: invalid_argument.
 Status settle_x(Settings& settings) {
@@ -190,12 +192,7 @@ Status settle_x(Settings& settings) {
   return {};
 }
 
-Status set_backend(Value value) {
-  const std::vector<std::string> names{"tutti", "nccl"};
-  if (std::ranges::find(names, value.text) == names.end()) return unknown_name("backend", value.text, names);
-  value.settings.backend = value.text;
-  return {};
-}
+Status set_backend(Value value) { return set_name(value, "backend", {"tutti", "nccl"}, value.settings.backend); }
 
 Status set_device(Value value) {
   TUTTI_ASSIGN_OR_RETURN(value.settings.device, harness::parse_runs_on(value.text));
