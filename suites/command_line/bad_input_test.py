@@ -20,7 +20,7 @@ class BadInput(unittest.TestCase):
     def refused(self, *arguments, names, code=USAGE, **options):
         """`names`: what stderr must contain, the mistake and its remedy."""
         with self.subTest(" ".join(map(str, arguments))):
-            result = support.run(*arguments, limit=20, **options)
+            result = support.run(*arguments, limit=support.patience(20), **options)
             self.assertEqual(result.code, code, result)
             self.assertEqual(result.out, "", result)
             lines = result.err.splitlines()
@@ -28,7 +28,7 @@ class BadInput(unittest.TestCase):
             self.assertTrue(lines[0].startswith("tutti: "), result)
             for name in names:
                 self.assertIn(name, result.err, result)
-            self.assertLess(result.seconds, MOST_SECONDS, result)
+            self.assertLess(result.seconds, support.patience(MOST_SECONDS), result)
 
 
 class NothingDone(unittest.TestCase):

@@ -47,8 +47,11 @@ LEFT_OVER = re.compile(r"^(tutti|vader|ompi|osc|sm_|shm_|open_mpi|mpich|Intel_MP
 
 
 def patience(seconds):
-    """The limit `seconds`, longer where others keep the cores busy: to wait for a core is not the program's fault."""
-    return seconds * max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
+    """The limit `seconds`, longer where others keep the cores busy: to wait for a core is not the program's fault.
+
+    A core that the host takes away, and a load that has just begun, are in no load average: hence twice `seconds` at least.
+    """
+    return seconds * max(2.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
 
 
 @dataclasses.dataclass
