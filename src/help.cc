@@ -33,10 +33,11 @@ constexpr std::array kGroups{
              "--faults --operations --calls "
              "--pretend"
              " --stages --full --margin --too-fast --message-size --resume --fit "},
-    GroupRow{"How to measure",
-             " --cadence --sync --cache --misalign --skew --slow-rank --slow-link --overlap --budget --iterations "
-             "--launches --blocks --cell-time"
-             " --no-limit --seed "},
+    GroupRow{
+        "How to measure",
+        " --cadence --sync --cache --misalign --skew --slow-rank --slow-link --crowd --overlap --budget --iterations "
+        "--launches --blocks --cell-time"
+        " --no-limit --seed "},
     GroupRow{"How to verify", " --check --accuracy "},
     GroupRow{
         "Where and how ranks run",

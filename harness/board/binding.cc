@@ -70,15 +70,17 @@ bool is_crowded(const std::vector<std::vector<int>>& masks) {
   return false;
 }
 
-Status bind_this_thread(const std::vector<int>& mask) {
+Status bind_thread(pthread_t thread, const std::vector<int>& mask) {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int core : mask) CPU_SET(static_cast<std::size_t>(core), &set);
-  const int failure = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+  const int failure = pthread_setaffinity_np(thread, sizeof set, &set);
   if (failure == 0) return {};
   return error(Code::unavailable, "cannot bind a rank to core {}: sched_setaffinity: {}", fmt::join(mask, ","),
                std::strerror(failure));
 }
+
+Status bind_this_thread(const std::vector<int>& mask) { return bind_thread(::pthread_self(), mask); }
 
 int cores_together(RanksAs ranks_as) {
   return ranks_as->is_one_thread() ? 1 : static_cast<int>(allowed_cores().size());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <pthread.h>
 #include <vector>
 
 #include "harness/cases/conditions.h"
@@ -32,7 +33,9 @@ struct Places {
 /// for a thread that is pinned.
 [[nodiscard]] int cores_together(RanksAs ranks_as);
 
-/// Binds the calling thread. Errors: unavailable with the kernel's reason.
+/// Binds a thread of this process. Errors: unavailable with the kernel's reason.
+Status bind_thread(pthread_t thread, const std::vector<int>& mask);
+/// The same of the calling one.
 Status bind_this_thread(const std::vector<int>& mask);
 
 }  // namespace tutti::harness::board

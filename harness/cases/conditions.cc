@@ -33,6 +33,7 @@ constexpr std::array kSynchronisations{Named{Synchronisation::roundtime, "roundt
 
 const Conditions kUsual;
 constexpr int kMostMisalign = 63;  ///< the last byte of a cache line
+constexpr int kMostInCrowd = 64;
 
 /// Empty where it is as usual.
 std::string unusual_text(std::string text, bool is_usual) { return is_usual ? std::string() : std::move(text); }
@@ -333,6 +334,24 @@ const std::array kConditions{
         .has_meaning = has_data,
         .lacks = "no data"},
     Condition{
+        .option = "--crowd",
+        .value = "N",
+        .usual = "0",
+        .help = "this many busy threads, 0 to 64, have the ranks' cores too on each host: what ranks meet beside other "
+                "work",
+        .example = "4",
+        .read =
+            [](Conditions& values, std::string_view text) {
+              return store(parse_number(text, "a number of busy threads", 0, kMostInCrowd), values.crowd);
+            },
+        .text = [](const Conditions& values) { return fmt::to_string(values.crowd); },
+        .column = {.name = "crowd",
+                   .type = ConditionColumn::Type::integer,
+                   .unit = "threads",
+                   .description = "busy threads that had the ranks' cores too, on each host; empty: there were none",
+                   .words = "{} busy threads beside the ranks"},
+        .field = [](const Conditions& values) { return unusual_number(values.crowd, kUsual.crowd); }},
+    Condition{
         .option = "--iterations",
         .value = "N",
         .help = "this many samples of each row, settled or not, and without --budget as long as that takes (default: "
@@ -376,8 +395,8 @@ const std::array kConditions{
 
 /// Stops compiling where a field was added: each has a row.
 [[maybe_unused]] void count_fields(const Conditions& values) {
-  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, topology] = values;
-  static_assert(std::tuple_size_v<decltype(kConditions)> == 13);
+  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, v13, v14, topology] = values;
+  static_assert(std::tuple_size_v<decltype(kConditions)> == 14);
 }
 
 /// Ranks that have a device are thread blocks, whatever calls for them.

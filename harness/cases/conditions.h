@@ -93,6 +93,7 @@ struct Conditions {
   SlowLink slow_link = {};
   int overlap_calls = 0;          ///< above 0: overlap is measured, with this many calls while computing
   int misalign = 0;               ///< bytes by which every buffer begins after a cache line
+  int crowd = 0;                  ///< busy threads beside the ranks, on each machine
   bool has_limit = true;          ///< the machine's limit is measured in every cell that has one
   std::int64_t iterations = 0;    ///< above 0: this many samples of each row; 0: until the interval is narrow
   bool tells_ranks = false;       ///< rows say what the fastest rank, the mean one and the slowest took

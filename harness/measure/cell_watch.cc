@@ -45,6 +45,7 @@ CellWatch::CellWatch(Runner& runner, const WatchedPlace& place, Tree machine, co
       machine_(std::move(machine)),
       cores_before_(count_here()),
       thread_before_(count_this_thread()),
+      crowd_before_s_(crowd_s()),
       begun_ns_(monotonic_ns()) {
   runner.watch_stood();
   for (const int device : devices) {
@@ -64,6 +65,7 @@ Result<std::string> CellWatch::end() {
   TUTTI_RETURN_IF_ERROR(runner_.exchange(char{}).status());  // the ranks of all machines are done
   Seen mine{.thread_before = thread_before_,
             .thread_after = count_this_thread(),
+            .crowd_s = crowd_s() - crowd_before_s_,
             .cores_before = cores_before_,
             .cores_after = count_here(),
             .is_lookout = is_lookout(),
@@ -86,12 +88,16 @@ Result<std::string> CellWatch::end() {
 
 Watched CellWatch::watched_by(std::size_t lookout, const std::vector<Seen>& all) const {
   const std::vector<int>& machines = runner_.options().exchange->machines();
-  Watched watched{
-      .before = all[lookout].cores_before, .after = all[lookout].cores_after, .ranks_share_cores = runner_.yields()};
+  Watched watched{.before = all[lookout].cores_before,
+                  .after = all[lookout].cores_after,
+                  .ranks_share_cores = runner_.shares_cores()};
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (number_of(machines, i) == number_of(machines, lookout)) {
+    const bool is_here = number_of(machines, i) == number_of(machines, lookout);
+    if (!is_here && number_of(place_.kernels, i) != number_of(place_.kernels, lookout)) continue;
+    watched.used_s += all[i].crowd_s;
+    if (is_here) {
       add_thread(watched, all[i].thread_before, all[i].thread_after);
-    } else if (number_of(place_.kernels, i) == number_of(place_.kernels, lookout)) {
+    } else {
       watched.used_s += all[i].thread_after.used_s - all[i].thread_before.used_s;
     }
   }
@@ -103,13 +109,6 @@ void CellWatch::await_watcher() const {
   const auto elapsed = std::chrono::nanoseconds(monotonic_ns() - begun_ns_);
   const auto used = std::chrono::duration<double>(count_this_thread().used_s - thread_before_.used_s);
   if (elapsed - used >= Standstill::kLeast) nap_until(kMoment, [this] { return runner_.has_stood(); });
-}
-
-bool CellWatch::is_lookout() const {
-  const std::vector<int>& machines = runner_.options().exchange->machines();
-  if (machines.empty()) return runner_.index() == 0;
-  const auto own = machines.begin() + runner_.index();
-  return std::find(machines.begin(), machines.end(), *own) == own;
 }
 
 CoresCounted CellWatch::count_here() const {

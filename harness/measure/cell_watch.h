@@ -11,6 +11,7 @@
 
 #include "harness/machine/disturbance.h"
 #include "harness/machine/gpu.h"
+#include "harness/measure/crowd.h"
 #include "harness/measure/runner.h"
 
 namespace tutti::harness::measure {
@@ -21,6 +22,7 @@ struct WatchedPlace {
   /// [runner] the number of its kernel: hosts of one kernel have their cores in common. Empty: there is one kernel.
   std::vector<int> kernels = {};
   std::vector<std::string> host_names = {};  ///< [machine]; empty: words name no host
+  const Crowd* crowd = nullptr;              ///< in this process: what it takes was asked for, and disturbs nothing
 };
 
 class CellWatch {
@@ -35,6 +37,7 @@ class CellWatch {
   /// What a runner has seen.
   struct Seen {
     ThreadCounted thread_before, thread_after;
+    double crowd_s = 0;                      ///< of cores, that its crowd had
     CoresCounted cores_before, cores_after;  ///< of a lookout
     bool is_lookout = false;
     bool has_stood = false;      ///< of a lookout: the ranks of its machine were all stopped and continued
@@ -43,16 +46,19 @@ class CellWatch {
   /// What a lookout has counted, with the threads of the ranks that its cores are for.
   [[nodiscard]] Watched watched_by(std::size_t lookout, const std::vector<Seen>& all) const;
   /// Whether this runner looks at its machine.
-  [[nodiscard]] bool is_lookout() const;
+  [[nodiscard]] bool is_lookout() const { return runner_.is_first_on_machine(); }
   [[nodiscard]] CoresCounted count_here() const;
   /// If this thread had no core for so long that it may have been stopped, gives that process a moment to notice.
   void await_watcher() const;
+  /// What the crowd of this process has had so far.
+  [[nodiscard]] double crowd_s() const { return place_.crowd == nullptr ? 0 : place_.crowd->used_s(); }
 
   Runner& runner_;
   const WatchedPlace& place_;
   Tree machine_;
   CoresCounted cores_before_;
   ThreadCounted thread_before_;
+  double crowd_before_s_;
   std::int64_t begun_ns_;
   struct WatchedGpu {
     int device = 0;

@@ -25,7 +25,7 @@ constexpr std::int64_t kSlackPerRunnerAcrossNs = 2000;
 constexpr std::int64_t kMostSlackTimes = 16;
 constexpr int kClockTrips = 40;
 constexpr std::int64_t kInTimeNs = 1000;
-constexpr std::int64_t kInTimeYieldingNs = 10'000'000;  // two to three time slices of the scheduler
+constexpr std::int64_t kInTimeSharingNs = 10'000'000;  // two to three time slices of the scheduler
 constexpr int kTurnsBeforeNaps = 64;
 constexpr std::chrono::microseconds kNap{50};
 constexpr std::chrono::microseconds kRest{200};
@@ -179,7 +179,7 @@ Status Runner::pass_barrier() {
 }
 
 std::int64_t Runner::in_time_ns() const {
-  return (options_.yields ? kInTimeYieldingNs : kInTimeNs) + options_.clock.doubt_ns;
+  return (shares_cores() ? kInTimeSharingNs : kInTimeNs) + options_.clock.doubt_ns;
 }
 
 // A machine's first runner asks for all of that machine. They ask one after the other, while runner 0 looks for
@@ -249,6 +249,13 @@ RunnerClock Runner::clock_between() const {
   return estimate_before_ ? between(*estimate_before_, *last_estimate_, options_.clock) : options_.clock;
 }
 
+bool Runner::is_first_on_machine() const {
+  const std::vector<int>& machines = options_.exchange->machines();
+  if (machines.empty()) return options_.runner == 0;
+  const auto own = machines.begin() + options_.runner;
+  return std::find(machines.begin(), machines.end(), *own) == own;
+}
+
 void Runner::widen_slack() { slack_times_ = std::min(2 * slack_times_, kMostSlackTimes); }
 
 Result<double> Runner::bounce(int other, std::uint64_t last) {
@@ -296,7 +303,7 @@ Result<double> Runner::round_trip(int other) {
 
 Result<RoundTrips> Runner::probe() {
   RoundTrips trips;
-  if (options_.runners == 1 || options_.yields) return trips;
+  if (options_.runners == 1 || shares_cores()) return trips;
   int last = options_.runners - 1;
   if (!are_on_one_machine(0, last)) {
     TUTTI_ASSIGN_OR_RETURN(trips.net_ns, round_trip(last));

@@ -45,6 +45,7 @@ struct RunnerOptions {
   RunnerClock clock = {};
   Exchange* exchange = &shared_board();  ///< with the other runners; it outlives the runner
   bool yields = false;                   ///< ranks outnumber cores: waits yield at once instead of spinning
+  bool has_crowd = false;                ///< ranks share their cores with others, on purpose (crowd.h)
   bool naps = false;                     ///< and sleep after a while: nothing is timed, and others may need the core
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of every wait
   /// Beyond it, before an operation is given up here: the launcher, which watches the same deadline, sees the memory
@@ -93,6 +94,8 @@ class Runner {
   [[nodiscard]] std::int64_t common_now_ns() const { return options_.clock.common(now_ns()); }
   [[nodiscard]] Order* order() const { return options_.order; }
   [[nodiscard]] bool yields() const { return options_.yields; }
+  /// Whether ranks are taken off their cores as they should be.
+  [[nodiscard]] bool shares_cores() const { return options_.yields || options_.has_crowd; }
   [[nodiscard]] std::chrono::nanoseconds timeout() const { return options_.timeout; }
   [[nodiscard]] std::chrono::nanoseconds grace() const { return options_.grace; }
 
@@ -121,6 +124,8 @@ class Runner {
   };
   [[nodiscard]] const Clocks& clocks() const { return clocks_; }
   [[nodiscard]] bool has_machines() const { return !options_.exchange->machines().empty(); }
+  /// Whether this runner is the first of its machine's: what is there once for a machine is its to do.
+  [[nodiscard]] bool is_first_on_machine() const;
 
   /// Runner 0's value, on every runner.
   template <class Value>
@@ -146,7 +151,7 @@ class Runner {
   Status pass_barrier();
 
   /// How late a rank may enter after an announced instant and be in time nevertheless. That is some looks at the clock
-  /// or, where ranks outnumber cores, turns of the run queue, for which the operation waits as well.
+  /// or, where ranks share cores, turns of the run queue, for which the operation waits as well.
   [[nodiscard]] std::int64_t in_time_ns() const;
   /// From here on instants are announced twice as far ahead, up to 16 times as far as at first. For when too many ranks
   /// hear of them too late. All runners call it.
@@ -154,7 +159,7 @@ class Runner {
 
   /// Between the first and the last runner, of one machine; between the first and the last machine where there are
   /// several, and then also between the first and the last runner of machine 0. Each is the median of some batches.
-  /// Both are empty where ranks outnumber cores: there a scheduler would be measured instead.
+  /// Both are empty where ranks share cores: there a scheduler would be measured instead.
   [[nodiscard]] Result<RoundTrips> probe();
 
   /// Says on the board what all ranks of this runner are about to do, and that it is done.

@@ -98,7 +98,8 @@ Status Measuring::begin() {
     like.ranks_as = spec_.ranks_as;
     TUTTI_RETURN_IF_ERROR(barriers_.open(runner_, like, systems_.by_name(), systems_.memory()));
   }
-  return report_facts();
+  TUTTI_RETURN_IF_ERROR(report_facts());
+  return start_crowd();
 }
 
 Status Measuring::report_first_calls() {
@@ -146,6 +147,13 @@ Status Measuring::find_watched(const std::vector<std::vector<int>>& cores) {
     for (const int core : cores[runner]) append_new(watched_.cores, core);
   }
   watched_.host_names = topology_.host_names;
+  return {};
+}
+
+Status Measuring::start_crowd() {
+  if (spec_.conditions.crowd == 0 || !runner_.is_first_on_machine()) return {};
+  TUTTI_ASSIGN_OR_RETURN(crowd_, Crowd::start(spec_.conditions.crowd, watched_.cores));
+  watched_.crowd = crowd_.get();
   return {};
 }
 

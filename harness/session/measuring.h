@@ -15,6 +15,7 @@
 #include "harness/measure/cell.h"
 #include "harness/measure/cell_watch.h"
 #include "harness/measure/contention.h"
+#include "harness/measure/crowd.h"
 #include "harness/measure/device_limit.h"
 #include "harness/measure/limit.h"
 #include "harness/measure/link_limit.h"
@@ -61,6 +62,8 @@ class Measuring {
   Status report_facts();
   /// Sets watched_; `cores` are those of each runner. All runners call it. Errors: those of the runner.
   Status find_watched(const std::vector<std::vector<int>>& cores);
+  /// Once on each machine, if there is to be one. Errors: those of the crowd.
+  Status start_crowd();
   Status report_first_calls();
   Status report_samples(const Case& one, std::span<const Sample> samples);
   Status report_ranks(const Case& one, std::span<const Sample> samples);
@@ -93,6 +96,7 @@ class Measuring {
   std::optional<LimitBackend> limit_;        ///< of buffers in the host's memory
   std::optional<DeviceLimit> device_limit_;  ///< of those in GPUs'
   std::unique_ptr<LinkLimit> link_limit_;    ///< of what goes between machines
+  std::unique_ptr<Crowd> crowd_;             ///< of the first runner of a machine
   WatchedPlace watched_;
   std::map<std::string, double> floors_ns_;  ///< see Barriers::measure_floors
   ClockFacts clock_;

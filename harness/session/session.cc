@@ -83,6 +83,7 @@ RunnerOptions runner_options(const SessionSpec& spec, int runner, bool is_crowde
                         .ranks = spec.ranks_as->ranks_of(runner, spec.ranks),
                         .timeout = spec.timeout};
   options.yields = is_crowded;
+  options.has_crowd = spec.conditions.crowd > 0;
   options.naps = spec.as<CheckTask>() != nullptr || spec.as<RepeatTask>() != nullptr;
   if (!spec.ranks_as->is_process) options.grace = {};
   return options;

@@ -195,6 +195,19 @@ TEST(Runner, WhereRanksOutnumberCoresNoLineIsProbed) {
   EXPECT_EQ(runner.probe().value().line_ns, std::nullopt);
 }
 
+TEST(Runner, BesideACrowdItSpinsAndMayBeAsLateAsWhereRanksOutnumberCores) {
+  const BoardMemory memory(2);
+  const Runner crowded(memory.board(), runner_options(0, 2));
+  RunnerOptions options = runner_options(0, 2);
+  options.yields = false;
+  EXPECT_LT(Runner(memory.board(), options).in_time_ns(), crowded.in_time_ns());
+  options.has_crowd = true;
+  Runner runner(memory.board(), options);  // alone: it would wait if it probed
+  EXPECT_FALSE(runner.yields());
+  EXPECT_EQ(runner.in_time_ns(), crowded.in_time_ns());
+  EXPECT_EQ(runner.probe().value().line_ns, std::nullopt);
+}
+
 // ---- ranks that do not come
 
 Status missing(int index, const std::function<Status(Runner&)>& wait) {

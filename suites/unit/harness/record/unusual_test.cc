@@ -33,6 +33,7 @@ TEST(Unusual, IsWhateverChangesWhatATimeMeans) {
   EXPECT_EQ(unusual_conditions({.conditions = {{"cache", "cold"}}}).front().usual, "hot");
   EXPECT_THAT(words_of({.graph = "yes", .grouped = 8, .registered = "windows"}),
               ElementsAre("operations of a graph", "groups of 8 operations", "registered windows"));
+  EXPECT_THAT(words_of({.conditions = {{"crowd", "4"}}}), ElementsAre("4 busy threads beside the ranks"));
   EXPECT_THAT(words_of({.gpu = "H200"}), ElementsAre("GPU H200"))
       << "nobody asked for it, and another one has other times";
 }
