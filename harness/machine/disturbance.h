@@ -35,7 +35,7 @@ struct ThreadCounted {
 /// A measurement as it was seen from outside.
 struct Watched {
   CoresCounted before, after;      ///< of the cores of all ranks
-  double used_s = 0;               ///< by all ranks meanwhile
+  double used_s = 0;               ///< by all ranks meanwhile, and by the crowd that was asked for
   std::int64_t most_switches = 0;  ///< of a rank meanwhile
   bool ranks_share_cores = false;  ///< they are then taken off them as they should
 };

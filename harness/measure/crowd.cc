@@ -33,7 +33,7 @@ Result<std::unique_ptr<Crowd>> Crowd::start(int threads, const std::vector<int>&
       ::pthread_getcpuclockid(handle, &crowd->clocks_.emplace_back());
     }
   } catch (const std::system_error& failure) {
-    started = error(Code::unavailable, "--crowd {}: no thread after {}: {}", threads, crowd->threads_.size(),
+    started = error(Code::unavailable, "--crowd {}: no more than {} threads: {}", threads, crowd->threads_.size(),
                     failure.code().message());
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -10,6 +10,7 @@ import time
 import unittest
 
 import support
+from machines_test import Agents
 
 SMALL = ["run", "all_reduce", "--ranks", "2", "--sizes", "64", "--no-limit", "--backends"]
 FEW = [*SMALL, "tutti", "--iterations", "16"]
@@ -26,7 +27,7 @@ def crowd_of(pid):
     return found
 
 
-class Crowd(unittest.TestCase):
+class Crowd(Agents):
     def measure(self, *arguments):
         with support.Run(*arguments, "--csv", "{folder}/rows.csv", "--json", "{folder}/run.json") as one:
             result = one.wait(support.patience(60))
@@ -90,6 +91,13 @@ class Crowd(unittest.TestCase):
         with support.Run(*SMALL, "openmpi", "--iterations", "1000000", "--budget", "60s", "--crowd", "2") as run:
             ranks = run.wait_for_ranks(2)
             self.assertEqual(list(self.wait_for_crowd(run, 2)), [ranks[0]])
+
+    def test_every_host_has_one(self):
+        with self.on("a:2,b:1", "run", "all_reduce", "--sizes", "64", "--no-limit", "--iterations", "1000000", "--budget", "60s",
+                     "--crowd", "3") as run:
+            found = self.wait_for_crowd(run, 6)
+            ranks = run.wait_for_ranks(3)
+            self.assertEqual({pid: len(threads) for pid, threads in found.items()}, {ranks[0]: 3, ranks[2]: 3})
 
     def test_nothing_outlives_the_launcher(self):
         with support.Run(*LONG, "60s", "--crowd", "4") as run:
