@@ -37,20 +37,25 @@ struct DrawRequest {
   std::string svg;
 };
 
-/// How long the blocks are, in a sentence. Units stay the same whatever their lengths are.
-Result<std::string> note_of_counts(const DrawRequest& request, const Problem& problem) {
+/// Adds how long the blocks are, and says so in a sentence. Units stay the same whatever their lengths are.
+Status add_counts(const DrawRequest& request, DrawnSchedule& drawing) {
+  const Problem& problem = drawing.problem;
   TUTTI_ASSIGN_OR_RETURN(const harness::Counts counts, of_flag("--counts", harness::parse_counts(request.counts)));
-  if (!has_counts(problem.collective) || counts.pattern == harness::Pattern::equal) return std::string();
+  if (!has_counts(problem.collective) || counts.pattern == harness::Pattern::equal) return {};
   if (!fits(counts, problem)) return error(Code::invalid_argument, "--counts: {}", misfit(counts, problem));
-  if (problem.ranks > harness::draw::kMostDrawn) return fmt::format("Blocks: {}.", counts.name);
+  if (problem.ranks > harness::draw::kMostDrawn) {
+    drawing.note = fmt::format("Blocks: {}; counted are blocks, however long.", counts.name);
+    return {};
+  }
   const Count shared = 100 * problem.ranks;
-  const harness::CellBlocks blocks(problem, counts, shared);
+  const harness::CellBlocks& blocks = drawing.blocks.emplace(problem, counts, shared);
   const bool is_matrix = divides_both(problem.collective);
   std::vector<Count> lengths;
   for (int block = 0; block < problem.ranks; ++block)
     lengths.push_back(is_matrix ? blocks.input(0, block).count : blocks.own_count(block));
-  return fmt::format("{} {} elements ({}).", is_matrix ? "Rank 0 sends blocks of" : "Blocks of",
-                     fmt::join(lengths, ", "), counts.name);
+  drawing.note = fmt::format("{} {} elements ({}).", is_matrix ? "Rank 0 sends blocks of" : "Blocks of",
+                             fmt::join(lengths, ", "), counts.name);
+  return {};
 }
 
 Result<Problem> problem_of(const DrawRequest& request, const CLI::App& command) {
@@ -89,8 +94,9 @@ Result<DrawnSchedule> drawing_of(const DrawRequest& request, const CLI::App& com
   } else {
     TUTTI_ASSIGN_OR_RETURN(algorithm, of_flag("--algorithm", find_algorithm(problem.collective, request.algorithm)));
   }
-  TUTTI_ASSIGN_OR_RETURN(std::string note, note_of_counts(request, problem));
-  return DrawnSchedule{.algorithm = *algorithm, .problem = problem, .note = std::move(note)};
+  DrawnSchedule drawing{.algorithm = *algorithm, .problem = problem};
+  TUTTI_RETURN_IF_ERROR(add_counts(request, drawing));
+  return drawing;
 }
 
 /// The folder of a file, made if it is not there.

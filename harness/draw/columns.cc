@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr std::size_t kMostHeld = 46;  ///< characters; of wider outputs each unit is one character
 constexpr std::size_t kMostNames = 18;
+constexpr Count kLongestText = 24;  ///< characters of the longest buffer, of blocks with lengths
 
 /// "a:0,1>2 b>3", "a<0-2".
 struct Action {
@@ -26,7 +28,8 @@ struct Action {
 
 class Columns {
  public:
-  explicit Columns(const Story& story) : story_(story), ranks_(static_cast<std::size_t>(story.problem.ranks)) {
+  Columns(const Story& story, const Lengths& lengths)
+      : story_(story), lengths_(lengths), ranks_(static_cast<std::size_t>(story.problem.ranks)) {
     const auto columns = static_cast<std::size_t>(story.rounds) + 1;
     held_.assign(columns, std::vector<std::string>(ranks_));
     done_.assign(columns, std::vector<std::string>(ranks_));
@@ -68,8 +71,9 @@ class Columns {
       return fmt::format("{}\n", wrapped(words.front(), 0, kTerminal));
     }
     std::string first = "A rank's first line: its output, `.` is empty";
-    first += is_narrow() ? ", `+` not complete." : ".";
+    first += is_narrow_ && is_reducing(collective) ? ", `+` not complete." : ".";
     words.push_back(first);
+    if (!lengths_.is_empty()) words.push_back(scale_text());
     std::vector<std::string> clauses;
     for (const auto& [sign, action] : examples_) clauses.push_back(meaning_of(action));
     if (!clauses.empty()) words.push_back(fmt::format("{}.", fmt::join(clauses, "; ")));
@@ -85,7 +89,19 @@ class Columns {
  private:
   static constexpr std::size_t kIndent = 9;
 
+  /// With lengths: the characters of a unit of so many elements.
+  [[nodiscard]] std::size_t characters(Count elements) const {
+    return static_cast<std::size_t>(std::max(
+        1.0, std::round(static_cast<double>(elements * kLongestText) / static_cast<double>(lengths_.longest()))));
+  }
+  [[nodiscard]] std::string scale_text() const {
+    const double elements = static_cast<double>(lengths_.longest()) / static_cast<double>(kLongestText);
+    const std::string text = fmt::format("A character is about {:.3g} elements; a shorter block has one", elements);
+    return text + (lengths_.has_empty() ? ", and `0` is an empty block." : ".");
+  }
+
   [[nodiscard]] bool is_narrow() const {
+    if (!lengths_.is_empty()) return true;
     for (const auto& ranks : story_.held) {
       for (const Parts& parts : ranks) {
         if (wide(parts).size() > kMostHeld) return true;
@@ -127,12 +143,17 @@ class Columns {
     std::string text;
     for (std::size_t unit = 0; unit < parts.size(); ++unit) {
       const Part& part = parts[unit];
-      if (part.is_empty())
-        text += '.';
-      else if (is_done(story_, rank, static_cast<int>(unit), part))
-        text += name_of(story_, part, Script::plain).front();
-      else
-        text += '+';
+      const char sign = part.is_empty() ? '.'
+                        : is_done(story_, rank, static_cast<int>(unit), part)
+                            ? name_of(story_, part, Script::plain).front()
+                            : '+';
+      if (lengths_.is_empty()) {
+        text += sign;
+        continue;
+      }
+      const Count elements = lengths_.held(rank)[unit];
+      if (unit > 0) text += ' ';
+      text += elements > 0 ? std::string(characters(elements), sign) : "0";
     }
     return text;
   }
@@ -203,6 +224,7 @@ class Columns {
   }
 
   const Story& story_;
+  const Lengths& lengths_;
   std::size_t ranks_;
   bool is_narrow_ = is_narrow();
   std::vector<std::vector<std::string>> held_;  ///< [round][rank]
@@ -212,8 +234,8 @@ class Columns {
 
 }  // namespace
 
-std::string columns_text(const Story& story) {
-  const Columns columns(story);
+std::string columns_text(const Story& story, const Lengths& lengths) {
+  const Columns columns(story, lengths);
   return fmt::format("{}\n{}", columns.bands(), columns.key());
 }
 

@@ -19,6 +19,11 @@ Schedule schedule_for(const DrawnSchedule& drawing) {
   return schedule_of(drawing.algorithm, problem);
 }
 
+Lengths lengths_of(const DrawnSchedule& drawing, const Schedule& schedule) {
+  if (!drawing.blocks || drawing.problem.ranks > kMostDrawn) return {};
+  return {drawing.problem, *drawing.blocks, schedule.shape.units_per_block};
+}
+
 std::string idea_of(const DrawnSchedule& drawing) {
   const std::string summary(drawing.algorithm.summary);
   return drawing.note.empty() ? summary : drawing.note + " " + summary;
@@ -35,30 +40,34 @@ std::string title_of(const DrawnSchedule& drawing) {
   return title;
 }
 
-Result<std::string> schedule_svg(const Schedule& schedule, const std::string& title, const std::string& idea) {
+Result<std::string> schedule_svg(const Schedule& schedule, const std::string& title, const std::string& idea,
+                                 const Lengths& lengths) {
   if (schedule.problem.ranks <= kMostDrawn) {
     TUTTI_ASSIGN_OR_RETURN(const Story story, story_of(schedule));
-    return space_time_svg(story, title, idea);
+    return space_time_svg(story, title, idea, lengths);
   }
   TUTTI_ASSIGN_OR_RETURN(const Traffic traffic, traffic_of(schedule));
   return overview_svg(traffic, title, idea);
 }
 
-Result<std::string> schedule_text(const Schedule& schedule, const std::string& title, const std::string& idea) {
+Result<std::string> schedule_text(const Schedule& schedule, const std::string& title, const std::string& idea,
+                                  const Lengths& lengths) {
   if (schedule.problem.ranks <= kMostDrawn) {
     TUTTI_ASSIGN_OR_RETURN(const Story story, story_of(schedule));
-    return fmt::format("{}\n{}{}", title, wrapped(idea, 0, kTerminal), columns_text(story));
+    return fmt::format("{}\n{}{}", title, wrapped(idea, 0, kTerminal), columns_text(story, lengths));
   }
   TUTTI_ASSIGN_OR_RETURN(const Traffic traffic, traffic_of(schedule));
   return overview_text(traffic, title, idea);
 }
 
 Result<std::string> drawn_svg(const DrawnSchedule& drawing) {
-  return schedule_svg(schedule_for(drawing), title_of(drawing), idea_of(drawing));
+  const Schedule schedule = schedule_for(drawing);
+  return schedule_svg(schedule, title_of(drawing), idea_of(drawing), lengths_of(drawing, schedule));
 }
 
 Result<std::string> drawn_text(const DrawnSchedule& drawing) {
-  return schedule_text(schedule_for(drawing), title_of(drawing), idea_of(drawing));
+  const Schedule schedule = schedule_for(drawing);
+  return schedule_text(schedule, title_of(drawing), idea_of(drawing), lengths_of(drawing, schedule));
 }
 
 Problem shown_problem(const Algorithm& algorithm) {

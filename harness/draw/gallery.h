@@ -2,9 +2,12 @@
 // One schedule as a picture of either kind, and the pictures of all algorithms that the docs show.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/cases/counts.h"
+#include "harness/draw/lengths.h"
 #include "harness/floors.h"
 #include "impl/algorithms/algorithm.h"
 
@@ -13,7 +16,8 @@ namespace tutti::harness::draw {
 struct DrawnSchedule {
   const Algorithm& algorithm;
   Problem problem;
-  std::string note = {};  ///< stands below the title, before what the algorithm does
+  std::string note = {};                  ///< stands below the title, before what the algorithm does
+  std::optional<CellBlocks> blocks = {};  ///< of a v form: its blocks are drawn as long as these
 };
 
 /// "all_reduce ring on 5 ranks", with root and hosts if there are any.
@@ -24,11 +28,12 @@ struct DrawnSchedule {
 /// The same in at most kTerminal columns.
 [[nodiscard]] Result<std::string> drawn_text(const DrawnSchedule& drawing);
 
-/// A schedule that is no algorithm's, with a title and a sentence about it. Errors: as story_of.
+/// A schedule that is no algorithm's, with a title and a sentence about it. An overview has no lengths. Errors: as
+/// story_of.
 [[nodiscard]] Result<std::string> schedule_svg(const Schedule& schedule, const std::string& title,
-                                               const std::string& idea);
+                                               const std::string& idea, const Lengths& lengths = {});
 [[nodiscard]] Result<std::string> schedule_text(const Schedule& schedule, const std::string& title,
-                                                const std::string& idea);
+                                                const std::string& idea, const Lengths& lengths = {});
 
 /// 5 ranks; of algorithms by hosts 2 hosts of 3; of collectives of pairs 2 ranks.
 [[nodiscard]] Problem shown_problem(const Algorithm& algorithm);

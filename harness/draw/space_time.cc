@@ -20,23 +20,29 @@ constexpr double kBoxHeight = 20;
 constexpr int kMostAbreast = 8;         ///< boxes; more go below each other
 constexpr std::size_t kMostLabel = 16;  ///< characters on an arrow
 constexpr double kHostGap = 26;
+constexpr double kLongestBuffer = 200;  ///< the longest buffer, of blocks with lengths
 
 double text_width(std::string_view text, double size) { return 0.62 * size * static_cast<double>(width_of(text)); }
 
 class Picture {
  public:
-  explicit Picture(const Story& story) : story_(story), ranks_(story.problem.ranks) {
+  Picture(const Story& story, const Lengths& lengths) : story_(story), lengths_(lengths), ranks_(story.problem.ranks) {
     std::size_t most = 1;
     for (const Parts& parts : story.given) most = std::max(most, parts.size());
     for (const Parts& parts : story.held.front()) most = std::max(most, parts.size());
     boxes_ = static_cast<int>(most);
     abreast_ = std::min(boxes_, kMostAbreast);
-    const int rows = (boxes_ + kMostAbreast - 1) / kMostAbreast;
+    const int rows = lengths.is_empty() ? (boxes_ + kMostAbreast - 1) / kMostAbreast : 1;
+    height_ = rows * kBoxHeight;
     double label = 24;
-    for (const Transfer& one : story.transfers) label = std::max(label, text_width(label_of(one.parts), 11) + 10);
+    for (const Transfer& one : story.transfers) {
+      label = std::max(label, text_width(label_of(one.parts), 11) + 10);
+      if (!lengths.is_empty()) longest_sent_ = std::max(longest_sent_, lengths.of(one.parts));
+    }
     box_width_ = std::max(boxes_ > kMostAbreast ? 16.0 : 20.0, widest_held());
-    column_ = abreast_ * box_width_ + std::max(has_memory() ? 104.0 : 84.0, label + 34);
-    row_ = std::max(60.0, rows * kBoxHeight + 34 + (story.in_hand.empty() ? 0 : 8));
+    width_ = lengths.is_empty() ? abreast_ * box_width_ : kLongestBuffer;
+    column_ = width_ + std::max(has_memory() ? 104.0 : 84.0, label + 34);
+    row_ = std::max(60.0, height_ + 34 + (story.in_hand.empty() ? 0 : 8));
   }
 
   std::string draw(std::string_view title, std::string_view idea) {
@@ -50,8 +56,8 @@ class Picture {
     for (int rank = 0; rank < ranks_; ++rank) boxes(rank);
     for (const InHand& one : story_.in_hand) in_hand(one);
     const double below = explain();
-    const double width = std::max(
-        {640.0, x(story_.rounds) + abreast_ * box_width_ + 44, text_width(title, 17) + 40, text_width(idea, 12) + 40});
+    const double width =
+        std::max({640.0, x(story_.rounds) + width_ + 44, text_width(title, 17) + 40, text_width(idea, 12) + 40});
     return svg_.file(width, below, fmt::format("{}: {}", title, idea));
   }
 
@@ -68,7 +74,8 @@ class Picture {
   }
   [[nodiscard]] double bottom() const { return y(ranks_ - 1) + row_ - 18; }
   [[nodiscard]] std::string label_of(const Parts& parts) const {
-    return names_of(story_, parts, Script::picture, kMostLabel);
+    const std::string names = names_of(story_, parts, Script::picture, kMostLabel);
+    return lengths_.is_empty() ? names : fmt::format("{}: {}", names, lengths_.of(parts));
   }
   /// Room for the names in boxes, unless they would make the picture too wide.
   [[nodiscard]] double widest_held() const {
@@ -90,7 +97,7 @@ class Picture {
   void hosts() {
     const int per_host = story_.problem.ranks_per_host;
     if (per_host == 0) return;
-    const double width = x(story_.rounds) + abreast_ * box_width_ + 34;
+    const double width = x(story_.rounds) + width_ + 34;
     for (int host = 0; host * per_host < ranks_; ++host) {
       const double top = y(host * per_host) - 20;
       svg_.box({6, top, width - 6, y(host * per_host + per_host - 1) + row_ - 20 - top},
@@ -116,7 +123,7 @@ class Picture {
     svg_.text({16, 26}, title, {.size = 17, .is_bold = true});
     svg_.text({16, 46}, idea, {.colour = "#555"});
     const Font small{.size = 11, .colour = kPale, .anchor = Anchor::middle};
-    const double half = abreast_ * box_width_ / 2;
+    const double half = width_ / 2;
     const bool has_buffers = has_data(story_.problem.collective);
     svg_.text({x(0) + half, 68}, has_buffers ? "input" : "enters", small);
     for (int round = 0; round < story_.rounds; ++round) {
@@ -127,16 +134,15 @@ class Picture {
   }
 
   void mutual_waits() {
-    const double height = (boxes_ + abreast_ - 1) / abreast_ * kBoxHeight;
     for (const MutualWait& one : story_.mutual_waits) {
-      const double at = x(one.round) + abreast_ * box_width_ + 9;
-      svg_.line({at, y(one.first) - 6}, {at, y(one.last) + height + 10}, {.stroke = "#bbb", .width = 4});
-      svg_.text({at, y(one.last) + height + 20}, "all wait", {.size = 9, .colour = kPale, .anchor = Anchor::middle});
+      const double at = x(one.round) + width_ + 9;
+      svg_.line({at, y(one.first) - 6}, {at, y(one.last) + height_ + 10}, {.stroke = "#bbb", .width = 4});
+      svg_.text({at, y(one.last) + height_ + 20}, "all wait", {.size = 9, .colour = kPale, .anchor = Anchor::middle});
     }
   }
 
   [[nodiscard]] std::pair<Point, Point> ends(const Transfer& one) const {
-    return {{x(one.sent) + abreast_ * box_width_ + 4, y(one.from) + 8}, {x(one.received) - 5, y(one.to) + 8}};
+    return {{x(one.sent) + width_ + 4, y(one.from) + 8}, {x(one.received) - 5, y(one.to) + 8}};
   }
   [[nodiscard]] Part colour_part(const Parts& parts) const {
     return parts.empty() ? Part{.unit = 0, .ranks = 1} : parts.front();
@@ -146,7 +152,15 @@ class Picture {
     const auto [from, to] = ends(one);
     const bool is_message = one.kind == TransferKind::message || one.kind == TransferKind::flag;
     svg_.arrow(from, to,
-               {.stroke = colour_of(story_, colour_part(one.parts), 0.42), .width = 1.8, .is_dashed = !is_message});
+               {.stroke = colour_of(story_, colour_part(one.parts), 0.42),
+                .width = arrow_width(one.parts),
+                .is_dashed = !is_message});
+  }
+  [[nodiscard]] double arrow_width(const Parts& parts) const {
+    constexpr double kThinnest = 0.7, kThickest = 5;
+    if (lengths_.is_empty()) return 1.8;
+    const double share = static_cast<double>(lengths_.of(parts)) / static_cast<double>(longest_sent_);
+    return kThinnest + (kThickest - kThinnest) * share;
   }
 
   /// Of many reads or stores alike one has a label.
@@ -181,6 +195,14 @@ class Picture {
   }
 
   [[nodiscard]] Box place(int round, int rank, std::size_t unit) const {
+    if (!lengths_.is_empty()) {
+      const std::vector<Count>& units = round == 0 ? lengths_.given(rank) : lengths_.held(rank);
+      Count before = 0;
+      for (std::size_t i = 0; i < unit; ++i) before += units[i];
+      const double scale = width_ / static_cast<double>(lengths_.longest());
+      const double width = units[unit] > 0 ? std::max(1.0, static_cast<double>(units[unit]) * scale) : 0;
+      return {x(round) + static_cast<double>(before) * scale, y(rank) - 2, width, kBoxHeight};
+    }
     const auto column = static_cast<int>(unit) % abreast_;
     const auto line = static_cast<int>(unit) / abreast_;
     return {x(round) + column * box_width_, y(rank) - 2 + line * kBoxHeight, box_width_, kBoxHeight};
@@ -191,11 +213,19 @@ class Picture {
     svg_.text({box.x + box.width / 2, box.y + 14}, text, {.size = size, .colour = colour, .anchor = Anchor::middle});
   }
 
+  /// A block without elements is an upright line.
+  bool is_a_line(const Box& box, std::string_view colour) {
+    if (box.width > 0) return false;
+    svg_.line({box.x, box.y - 2}, {box.x, box.y + box.height + 2}, {.stroke = colour, .width = 2});
+    return true;
+  }
+
   void boxes(int rank) {
     svg_.text({14, y(rank) + 13}, fmt::format("rank {}", rank), {.is_bold = true});
     const Parts& given = story_.given[static_cast<std::size_t>(rank)];
     for (std::size_t unit = 0; unit < given.size(); ++unit) {
       const Box box = place(0, rank, unit);
+      if (is_a_line(box, "#999")) continue;
       svg_.box(box, {.fill = colour_of(story_, given[unit], 0.95), .stroke = "#999", .is_dashed = true});
       name(box, given_name(story_, given[unit], Script::picture), "#444");
     }
@@ -203,6 +233,7 @@ class Picture {
       const Parts& held = story_.held_by(rank, round);
       for (std::size_t unit = 0; unit < held.size(); ++unit) {
         const Box box = place(round, rank, unit);
+        if (is_a_line(box, "#444")) continue;
         const Part& part = held[unit];
         const bool is_right = is_done(story_, rank, static_cast<int>(unit), part);
         const double share = std::popcount(part.ranks) / static_cast<double>(ranks_);
@@ -216,7 +247,7 @@ class Picture {
 
   void in_hand(const InHand& one) {
     const std::string text = "adds up " + label_of(one.parts);
-    svg_.text({x(one.round), y(one.rank) + (boxes_ + abreast_ - 1) / abreast_ * kBoxHeight + 10}, text,
+    svg_.text({x(one.round), y(one.rank) + height_ + 10}, text,
               {.size = 10, .colour = colour_of(story_, colour_part(one.parts), 0.32)});
   }
 
@@ -236,6 +267,11 @@ class Picture {
       if (!is_prefix(collective)) text += has_units ? " \u03a3b: of all ranks." : " \u03a3: of all ranks.";
       lines.push_back(text);
     }
+    if (!lengths_.is_empty()) {
+      std::string text = "A box is as long as its block. On an arrow: how many elements it carries.";
+      if (lengths_.has_empty()) text += " An upright line: a block without elements.";
+      lines.push_back(text);
+    }
     const auto has = [&](TransferKind kind) {
       return std::ranges::any_of(story_.transfers, [&](const Transfer& one) { return one.kind == kind; });
     };
@@ -253,10 +289,14 @@ class Picture {
   }
 
   const Story& story_;
+  const Lengths& lengths_;
   int ranks_;
   int boxes_ = 1;
   int abreast_ = 1;
   double box_width_ = 20;
+  double width_ = 20;   ///< of the widest row of boxes
+  double height_ = 20;  ///< of a rank's boxes
+  Count longest_sent_ = 1;
   double column_ = 100;
   double row_ = 60;
   Svg svg_;
@@ -264,8 +304,8 @@ class Picture {
 
 }  // namespace
 
-std::string space_time_svg(const Story& story, std::string_view title, std::string_view idea) {
-  return Picture(story).draw(title, idea);
+std::string space_time_svg(const Story& story, std::string_view title, std::string_view idea, const Lengths& lengths) {
+  return Picture(story, lengths).draw(title, idea);
 }
 
 }  // namespace tutti::harness::draw

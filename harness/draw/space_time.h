@@ -5,11 +5,13 @@
 #include <string>
 #include <string_view>
 
+#include "harness/draw/lengths.h"
 #include "harness/draw/story.h"
 
 namespace tutti::harness::draw {
 
-/// `title` and `idea` stand above the picture.
-[[nodiscard]] std::string space_time_svg(const Story& story, std::string_view title, std::string_view idea);
+/// `title` and `idea` stand above the picture. With `lengths` boxes and arrows are as wide as their blocks are long.
+[[nodiscard]] std::string space_time_svg(const Story& story, std::string_view title, std::string_view idea,
+                                         const Lengths& lengths = {});
 
 }  // namespace tutti::harness::draw

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tutti draw`: pictures of schedules, in the terminal and as SVG."""
+import collections
 import json
 import pathlib
 import re
@@ -10,6 +11,7 @@ import xml.etree.ElementTree as ElementTree
 import support
 
 TEXT = "{http://www.w3.org/2000/svg}text"
+RECT = "{http://www.w3.org/2000/svg}rect"
 
 
 class Draw(unittest.TestCase):
@@ -51,6 +53,26 @@ class Draw(unittest.TestCase):
         self.assertRegex(self.draw("all_gather", "--algorithm", "two_level", "--ranks", "4", "--hosts", "2"), r"(?m)^host 1\nrank 2")
         self.assertIn("Blocks of 200, 0, 200, 0 elements (zeros).",
                       " ".join(self.draw("gather_v", "--ranks", "4", "--counts", "zeros").split()))
+
+    def widths(self, *arguments):
+        """How many boxes have which width."""
+        boxes = [element for element in ElementTree.fromstring(self.draw(*arguments, "--svg", "-")).iter(RECT)
+                 if element.get("height") == "20"]
+        return collections.Counter(float(box.get("width")) for box in boxes)
+
+    def test_counts_are_lengths_of_boxes(self):
+        arguments = ["all_gather_v", "--algorithm", "halving", "--ranks", "4", "--counts"]
+        ramp = self.widths(*arguments, "ramp")  # an input, and an output of 4 ranks after each of 2 rounds
+        self.assertEqual([ramp[width] for width in [20, 40, 60, 80]], [9] * 4, ramp)
+        zeros = self.widths(*arguments, "zeros")
+        self.assertEqual((zeros[100], sum(zeros.values())), (18, 18), zeros)
+        written = self.texts(*arguments, "ramp")
+        for text in ["a: 40", "c d: 280", "A box is as long as its block. On an arrow: how many elements it carries."]:
+            self.assertIn(text, written)
+        self.assertIn("An upright line: a block without elements.", " ".join(self.texts(*arguments, "zeros")))
+        self.assertEqual(len(self.widths("all_gather_v", "--algorithm", "halving", "--ranks", "4")), 1)
+        page = self.draw("gather_v", "--algorithm", "linear", "--ranks", "4", "--counts", "ramp")
+        self.assertRegex(page, r"(?m)^rank 0 .*  aa bbbbb ccccccc dddddddddd$")
 
     def test_many_ranks_are_an_overview(self):
         written = self.texts("all_reduce", "--algorithm", "halving", "--ranks", "4096")

@@ -71,5 +71,42 @@ TEST(Columns, OfABroadcastWordForWord) {
       "A rank's first line: its output, `.` is empty. `data>0` sends data to rank 0.\n");
 }
 
+DrawnSchedule drawn_with(Collective collective, std::string_view algorithm, int ranks, Pattern pattern) {
+  const Problem problem{.collective = collective, .ranks = ranks};
+  const Counts counts{.pattern = pattern, .name = "a pattern"};
+  return {.algorithm = *find_algorithm(collective, algorithm).value(),
+          .problem = problem,
+          .blocks = CellBlocks(problem, counts, Count{100} * ranks)};
+}
+
+TEST(Columns, OfAVFormAreAsLongAsItsBlocks) {
+  const std::string text = drawn_text(drawn_with(Collective::all_gather_v, "halving", 4, Pattern::ramp)).value();
+  for (const char* line : {"\nrank 0   aa ..... ....... ..........  aa bbbbb ....... ..........\n",
+                           "\nrank 3   .. ..... ....... dddddddddd  aa ..... ....... dddddddddd\n",
+                           "\nrank 3   aa bbbbb ccccccc dddddddddd\n", "A character is about 16.7 elements; a"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\nis not in\n" << text;
+  }
+  const std::string holes = drawn_text(drawn_with(Collective::all_gather_v, "halving", 4, Pattern::zeros)).value();
+  EXPECT_NE(holes.find("\nrank 3   aaaaaaaaaaaa 0 cccccccccccc 0\n"), std::string::npos) << holes;
+}
+
+TEST(Columns, OfVFormsFitATerminal) {
+  int drawn = 0;
+  for (const Collective form : every_collective()) {
+    if (!has_counts(form)) continue;
+    for (const Algorithm* algorithm : algorithms_of(form)) {
+      for (const Pattern pattern : {Pattern::ramp, Pattern::one_heavy, Pattern::zeros}) {
+        const auto text = drawn_text(drawn_with(form, algorithm->name, kMostDrawn, pattern));
+        ASSERT_TRUE(text.is_ok()) << text.status().message();
+        std::istringstream lines(text.value());
+        for (std::string line; std::getline(lines, line);)
+          ASSERT_LE(line.size(), kTerminal) << algorithm->name << "\n" << line;
+        ++drawn;
+      }
+    }
+  }
+  EXPECT_GE(drawn, 30);
+}
+
 }  // namespace
 }  // namespace tutti::harness::draw
