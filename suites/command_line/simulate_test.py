@@ -103,6 +103,18 @@ class Simulate(unittest.TestCase):
         self.assertRegex(page, r"(?m)^# left out: two_shot: rank \d+ uses memory of ranks on other nodes in step \d+$")
         self.assertNotIn("two_shot", {row["algorithm"] for row in self.rows("all_reduce", "--ranks", "16")})
 
+    def test_published_machines(self):
+        machines = sorted((support.SOURCE / "harness/simulate/machines").glob("*.toml"))
+        self.assertGreaterEqual(len(machines), 7)
+        for path in machines:
+            with self.subTest(path.name):
+                us = [float(row["predicted_us"]) for row in
+                      self.rows("all_gather", "--algorithms", "ring", "--ranks", "64", "--sizes", "1K,1M", "--machine", path)]
+                self.assertEqual(us, sorted(us))
+        (row,) = self.rows("all_gather", "--algorithms", "ring", "--ranks", "64", "--sizes", "64K", "--machine",
+                           support.SOURCE / "harness/simulate/machines/alps.toml")
+        self.assertAlmostEqual(float(row["predicted_us"]), 63 * (1.9 + 2 * 0.23 + 1023 * 79e-6), places=2)
+
     def test_many_ranks_are_few_that_stand_for_all(self):
         rows = self.rows("all_reduce", "--algorithms", "ring,two_level", "--ranks", "100000", "--sizes", "1M")
         self.assertEqual([row["algorithm"] for row in rows], ["ring", "two_level"])

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/simulate/machine_file.h"
 
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -31,6 +36,38 @@ TEST(MachineFile, OfTheExampleIsReadBack) {
   EXPECT_EQ(machine_toml(read.value()), text);
   EXPECT_EQ(read.value().model.far.wire.at(12345), example_machine().model.far.wire.at(12345));
   EXPECT_EQ(read.value().model.eager_bytes, 16384);
+}
+
+/// The comment of a file has the parameters as its source has them, and the tables have them as the model does.
+void expect_parameters(const std::string& text, const Model& model) {
+  const std::size_t at = text.find("# LogGPS: ");
+  if (at == std::string::npos) return;
+  double latency = 0, overhead = 0, gap = 0, byte = 0;
+  ASSERT_EQ(std::sscanf(text.c_str() + at, "# LogGPS: L = %lf us, o = %lf us, g = %lf us, G = %lf ns a byte.", &latency,
+                        &overhead, &gap, &byte),
+            4);
+  EXPECT_DOUBLE_EQ(model.far.latency, 1000 * latency);
+  EXPECT_DOUBLE_EQ(model.far.gap, 1000 * gap);
+  EXPECT_DOUBLE_EQ(model.far.send.at(65536), 1000 * overhead);
+  EXPECT_DOUBLE_EQ(model.far.receive.at(65536), 1000 * overhead);
+  EXPECT_NEAR(model.far.wire.at(1001), 1000 * byte, 1e-6);
+}
+
+TEST(MachineFile, OfPublishedMachinesNameTheirSource) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(TUTTI_SOURCE_DIR "/harness/simulate/machines")) {
+    SCOPED_TRACE(entry.path().string());
+    std::ifstream stream(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+    const auto machine = machine_from_toml(text);
+    ASSERT_TRUE(machine.is_ok()) << machine.status().message();
+    EXPECT_THAT(text, HasSubstr("\n# Source: "));
+    EXPECT_TRUE(machine.value().has_far);
+    expect_parameters(text, machine.value().model);
+    names.insert(machine.value().name);
+  }
+  EXPECT_THAT(names, testing::UnorderedElementsAre("AWS, 100 Gb/s", "Alps", "Azure, 200 Gb/s", "DEEP-EST",
+                                                   "LogGOPSim's defaults", "Piz Daint", "griffon"));
 }
 
 TEST(MachineFile, HasNearOrFarOrBoth) {
