@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti explain`: a small real run of one collective, for readers who have never seen it.
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -11,9 +12,11 @@
 #include "harness/text/streams.h"
 #include "harness/text/text.h"
 #include "harness/verify/check.h"
+#include "impl/algorithms/added.h"
 #include "impl/types/number.h"
 #include "src/one_algorithm.h"
 #include "src/program.h"
+#include "src/run_files.h"
 
 namespace tutti::program {
 namespace {
@@ -45,11 +48,34 @@ Schedule schedule_for(const Algorithm& algorithm, Problem problem) {
   return schedule_of(algorithm, problem);
 }
 
+/// `its`: the problem of an algorithm of a file, or null.
+Status check_file(const Problem* its, int ranks, int root) {
+  if (its == nullptr) return {};
+  if (its->ranks > kMostExplained) {
+    return error(Code::invalid_argument, "--algorithm: the file has steps for {} ranks, and at most {} are explained",
+                 its->ranks, kMostExplained);
+  }
+  for (const auto& [flag, value, right] : {std::tuple("--ranks", ranks, its->ranks), {"--root", root, its->root}}) {
+    if (value == right) continue;
+    return error(Code::invalid_argument, "{}: '{}' is not what the file has steps for: did you mean '{}'?", flag, value,
+                 right);
+  }
+  return {};
+}
+
 Result<Subject> subject_of(const Request& request, const CLI::App& command) {
   TUTTI_ASSIGN_OR_RETURN(const Collective collective, parse_collective(request.collective));
-  TUTTI_ASSIGN_OR_RETURN(const int ranks,
+  TUTTI_ASSIGN_OR_RETURN(int ranks,
                          of_flag("--ranks", parse_number(request.ranks, "a number of ranks", 1, kMostExplained)));
-  TUTTI_ASSIGN_OR_RETURN(const int root, of_flag("--root", parse_number(request.root, "a rank", 0, ranks - 1)));
+  const Algorithm* named = nullptr;
+  if (request.algorithm != "auto") {
+    TUTTI_ASSIGN_OR_RETURN(named, of_flag("--algorithm", find_algorithm(collective, request.algorithm)));
+  }
+  const Problem* const its = named == nullptr ? nullptr : added_problem(*named);
+  if (its != nullptr && command.count("--ranks") == 0) ranks = its->ranks;
+  TUTTI_ASSIGN_OR_RETURN(int root, of_flag("--root", parse_number(request.root, "a rank", 0, ranks - 1)));
+  if (its != nullptr && command.count("--root") == 0) root = its->root;
+  TUTTI_RETURN_IF_ERROR(check_file(its, ranks, root));
   for (const auto& [flag, applies] : {std::pair("--root", is_rooted(collective)),
                                       {"--op", is_reducing(collective)},
                                       {"--dtype", has_data(collective)}}) {
@@ -74,10 +100,7 @@ Result<Subject> subject_of(const Request& request, const CLI::App& command) {
     return error(Code::invalid_argument, "--op: {} exists for integers only, not for {}: did you mean --dtype int32?",
                  to_string(op), to_string(subject.dtype));
   }
-  subject.algorithm = &usual_algorithm(subject.problem);
-  if (request.algorithm != "auto") {
-    TUTTI_ASSIGN_OR_RETURN(subject.algorithm, of_flag("--algorithm", find_algorithm(collective, request.algorithm)));
-  }
+  subject.algorithm = named != nullptr ? named : &usual_algorithm(subject.problem);
   return subject;
 }
 
@@ -196,7 +219,8 @@ void add_explain(CLI::App& program, Action& action) {
     command->add_option(flag, value, help)->type_name(type)->default_str(value);
   };
   add("--ranks", request->ranks, "N", fmt::format("number of ranks, at most {}", kMostExplained));
-  add("--algorithm", request->algorithm, "NAME", "an own algorithm by name, or auto");
+  add("--algorithm", request->algorithm, "NAME", "an own algorithm by name, auto, or FILE.xml: MSCCL's");
+  command->get_option("--algorithm")->transform(CLI::Validator(add_files, ""));
   add("--root", request->root, "RANK", "where the collective has one");
   add("--dtype", request->dtype, "NAME", "type of an element");
   add("--op", request->op, "NAME", "reduction, where the collective reduces");

@@ -3,6 +3,7 @@
 #include "harness/exchange/export.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include "impl/algorithms/algorithm.h"
 #include "impl/types/names.h"
 #include "impl/types/number.h"
+#include "src/machine_file.h"
 #include "src/program.h"
 
 namespace tutti::program {
@@ -28,8 +30,18 @@ struct ExportRequest {
   std::string root = "0";
   std::string format;
   std::string size = "1M";
+  std::string machine;
   std::string out = "-";
 };
+
+/// Costs of a machine's memory, if one is named.
+Result<std::optional<harness::exchange::LocalCosts>> costs_of(const ExportRequest& request) {
+  if (request.machine.empty()) return std::optional<harness::exchange::LocalCosts>();
+  TUTTI_ASSIGN_OR_RETURN(const harness::simulate::Machine machine, machine_of_file(request.machine));
+  return std::optional(
+      harness::exchange::LocalCosts{.reduce = [table = machine.model.reduce](double bytes) { return table.at(bytes); },
+                                    .copy = [table = machine.model.copy](double bytes) { return table.at(bytes); }});
+}
 
 Result<std::string> exported(const ExportRequest& request, const CLI::App& command) {
   TUTTI_ASSIGN_OR_RETURN(const Collective collective, parse_collective(request.collective));
@@ -41,10 +53,12 @@ Result<std::string> exported(const ExportRequest& request, const CLI::App& comma
     const Status unknown = unknown_name("format", request.format, names);
     return error(unknown.code(), "--format: {}", unknown.message());
   }
-  if (!is_goal && command.count("--size") > 0) {
-    return error(Code::invalid_argument,
-                 "--size: has no meaning with --format msccl-xml, which counts chunks; leave it out");
+  for (const auto& [flag, why] : {std::pair("--size", "counts chunks"), {"--machine", "has no times"}}) {
+    if (is_goal || command.count(flag) == 0) continue;
+    return error(Code::invalid_argument, "{}: has no meaning with --format msccl-xml, which {}; leave it out", flag,
+                 why);
   }
+  TUTTI_ASSIGN_OR_RETURN(const auto costs, costs_of(request));
   const int most = is_goal ? kMostExportedRanks : harness::exchange::kMostGpus;
   TUTTI_ASSIGN_OR_RETURN(const int ranks,
                          of_flag("--ranks", parse_number(request.ranks, "a number of ranks", 2, most)));
@@ -56,7 +70,7 @@ Result<std::string> exported(const ExportRequest& request, const CLI::App& comma
   Problem problem{.collective = base_of(collective), .ranks = ranks, .root = root};
   if (has_window(problem.collective)) problem.pairing.window = 1;
   const Schedule schedule = schedule_of(*algorithm, problem);
-  return is_goal ? harness::exchange::goal_text(schedule, bytes) : harness::exchange::msccl_text(schedule);
+  return is_goal ? harness::exchange::goal_text(schedule, bytes, costs) : harness::exchange::msccl_text(schedule);
 }
 
 int export_schedule(const ExportRequest& request, const CLI::App& command) {
@@ -86,6 +100,11 @@ void add_export(CLI::App& program, Action& action) {
   add("--root", request->root, "RANK", "where the collective has one");
   add("--format", request->format, "NAME", "goal (LogGOPSim), or msccl-xml");
   add("--size", request->size, "BYTES", "of goal: of the larger of a rank's buffers");
+  command
+      ->add_option("--machine", request->machine,
+                   "of goal: a machine in TOML, whose costs of reducing and copying become calc lines; without it "
+                   "there are none")
+      ->type_name("FILE");
   add("--out", request->out, "FILE", "write here; - is stdout");
   command->callback(
       [&action, request, command] { action = [request, command] { return export_schedule(*request, *command); }; });

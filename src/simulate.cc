@@ -18,11 +18,13 @@
 #include "harness/simulate/predictor.h"
 #include "harness/text/counted.h"
 #include "harness/text/output_file.h"
-#include "harness/text/read_file.h"
 #include "harness/text/streams.h"
+#include "impl/algorithms/added.h"
 #include "impl/types/names.h"
 #include "impl/types/number.h"
+#include "src/machine_file.h"
 #include "src/program.h"
+#include "src/run_files.h"
 #include "src/simulate_details.h"
 #include "src/simulate_fit.h"
 #include "src/simulate_table.h"
@@ -64,11 +66,7 @@ struct Plan {
 
 Result<simulate::Machine> machine_of(const SimulateRequest& request) {
   if (request.machine.empty()) return simulate::example_machine();
-  TUTTI_ASSIGN_OR_RETURN(const std::string text,
-                         of_flag("--machine", harness::read_file(request.machine, harness::kMostInSuite)));
-  const auto machine = simulate::machine_from_toml(text);
-  if (machine.is_ok()) return machine;
-  return error(machine.status().code(), "--machine: '{}': {}", shown(request.machine), machine.status().message());
+  return machine_of_file(request.machine);
 }
 
 Result<std::vector<const Algorithm*>> algorithms_named(Collective collective, const std::string& text) {
@@ -123,6 +121,12 @@ Result<Plan> plan_of(const SimulateRequest& request, const CLI::App& command) {
   TUTTI_ASSIGN_OR_RETURN(plan.machine, machine_of(request));
   TUTTI_ASSIGN_OR_RETURN(plan.algorithms,
                          of_flag("--algorithms", algorithms_named(plan.collective, request.algorithms)));
+  for (const Algorithm* one : plan.algorithms) {
+    if (request.table.empty() || added_problem(*one) == nullptr) continue;
+    return error(Code::invalid_argument,
+                 "--table: has algorithms of the library, and '{}' is one of a file: leave out one of the two",
+                 one->name);
+  }
   TUTTI_ASSIGN_OR_RETURN(plan.ranks, of_flag("--ranks", ranks_named(plan.collective, request.ranks, plan.machine)));
   TUTTI_ASSIGN_OR_RETURN(plan.sizes, of_flag("--sizes", harness::parse_sizes(request.sizes)));
   if (!has_data(plan.collective)) plan.sizes = {0};
@@ -326,7 +330,8 @@ void add_simulate(CLI::App& program, Action& action) {
     CLI::Option* option = command->add_option(flag, value, help)->type_name(type);
     if (!value.empty()) option->default_str(value);
   };
-  add("--algorithms", request->algorithms, "LIST", "own algorithms by name, or all");
+  add("--algorithms", request->algorithms, "LIST", "own algorithms by name, all, or FILE.xml: MSCCL's");
+  command->get_option("--algorithms")->transform(CLI::Validator(add_files, ""));
   add("--ranks", request->ranks, "LIST", fmt::format("numbers of ranks, up to {}", kMostSimulated));
   add("--sizes", request->sizes, "LIST", "bytes of the larger of one rank's buffers, as in `tutti run`");
   add("--root", request->root, "RANK", "where the collective has one");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -67,6 +68,15 @@ std::int64_t bytes_of(const Schedule& schedule, const Step& step, std::int64_t b
     }
   }
   return of_scratch;
+}
+
+/// What a MOVE of messages and this rank's own memory takes on the processor. Every operand is of one rank.
+std::int64_t work_ns(const Step& step, double bytes, const LocalCosts& costs) {
+  if (step.verb != Verb::move) return 0;
+  const auto is_memory = [](const Operand& one) { return one.space != Space::channel; };
+  const auto operands = static_cast<double>(step.sources.end() - step.sources.begin());
+  const auto stores = static_cast<double>(std::ranges::count_if(step.destinations, is_memory));
+  return std::llround(costs.reduce(bytes) * std::max(0.0, operands - 1) + costs.copy(bytes) * stores);
 }
 
 /// One step of an MSCCL file that is being made.
@@ -272,13 +282,16 @@ bool has_gaps(const Schedule& schedule) {
 
 }  // namespace
 
-Result<std::string> goal_text(const Schedule& schedule, std::int64_t bytes) {
+Result<std::string> goal_text(const Schedule& schedule, std::int64_t bytes, const std::optional<LocalCosts>& costs) {
   TUTTI_RETURN_IF_ERROR(check_size("GOAL", schedule));
   const std::int64_t blocks = is_divided(schedule.problem.collective) ? schedule.problem.ranks : 1;
   std::string text = fmt::format("num_ranks {}\n", schedule.problem.ranks);
   for (int rank = 0; rank < schedule.problem.ranks; ++rank) {
     text += fmt::format("\nrank {} {{\n", rank);
     int label = 0;
+    const auto add_work = [&](std::int64_t ns) {
+      if (ns > 0) text += fmt::format("l{}: calc {}\n", ++label, ns);
+    };
     const auto add = [&](std::string_view verb, std::int64_t length, std::string_view way, int peer) {
       text += fmt::format("l{}: {} {}b {} {} tag 0\n", ++label, verb, length, way, peer);
     };
@@ -290,6 +303,7 @@ Result<std::string> goal_text(const Schedule& schedule, std::int64_t bytes) {
       for (const Operand& one : step.sources) {
         if (one.space == Space::channel) add("recv", length, "from", one.ranks.first);
       }
+      if (costs) add_work(work_ns(step, static_cast<double>(length), *costs));
       for (const Operand& one : step.destinations) {
         if (one.space == Space::channel) add("send", length, "to", one.ranks.first);
       }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "harness/simulate/symmetry.h"
+#include "impl/algorithms/added.h"
 
 namespace tutti::harness::simulate {
 
@@ -11,6 +12,15 @@ namespace {
 
 constexpr std::int64_t kFewSteps = 1'000'000;  ///< are all walked
 constexpr int kManyBlocks = 8;                 ///< of the ranks that are walked: a run of so many steps is cut
+
+/// An added algorithm has steps for one number of ranks and one root.
+Status check_steps(const Algorithm& algorithm, const Problem& problem) {
+  if (has_steps(algorithm, problem, false)) return {};
+  const Problem& its = *added_problem(algorithm);
+  if (its.ranks != problem.ranks)
+    return error(Code::unavailable, "its file has steps for {} ranks, not for {}", its.ranks, problem.ranks);
+  return error(Code::unavailable, "its file has steps for root {}, not for {}", its.root, problem.root);
+}
 
 /// The job fits the machine, and each slow part is one of the machine.
 Status check_nodes(int ranks, const Machine& machine) {
@@ -42,9 +52,11 @@ Result<Predictor> Predictor::make(const Algorithm& algorithm, Problem problem, c
     return error(Code::unavailable, "machine {} has no [{}]: what {} costs is not known", machine.name,
                  is_one_node ? "near" : "far", is_one_node ? "a message within a node" : "a message between nodes");
   }
+  TUTTI_RETURN_IF_ERROR(check_steps(algorithm, problem));
   TUTTI_RETURN_IF_ERROR(check_nodes(problem.ranks, machine));
   Schedule schedule = schedule_of(algorithm, problem);
-  const Symmetry symmetry = symmetry_of(schedule, machine);
+  // Symmetry is shown on samples, which are enough for rules. Steps of a file follow none, so that all are walked.
+  const Symmetry symmetry = added_problem(algorithm) != nullptr ? Symmetry{} : symmetry_of(schedule, machine);
   const int walked = symmetry.period > 0 ? symmetry.period : problem.ranks;
   std::int64_t steps = 0;
   for (int rank = 0; rank < walked; ++rank) steps += schedule.step_count(rank);

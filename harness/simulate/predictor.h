@@ -20,7 +20,7 @@ inline constexpr std::int64_t kMostSteps = 100'000'000;  ///< of all ranks that 
 class Predictor {
  public:
   /// Ranks are dealt to the machine's nodes in their order. Errors: unavailable if more than `most_steps` steps would
-  /// have to be walked.
+  /// have to be walked, or an added algorithm has no steps for the problem.
   [[nodiscard]] static Result<Predictor> make(const Algorithm& algorithm, Problem problem, const Machine& machine,
                                               std::int64_t most_steps = kMostSteps);
 

@@ -59,6 +59,13 @@ Status add_algorithm(const Schedule& schedule, bool is_right_in_place) {
   return error(Code::resource, "at most {} algorithms are added", kMostAdded);
 }
 
+const Problem* added_problem(const Algorithm& algorithm) {
+  for (const auto& one : added) {
+    if (one != nullptr && &one->algorithm == &algorithm) return &one->schedule.problem;
+  }
+  return nullptr;
+}
+
 bool has_steps(const Algorithm& algorithm, const Problem& problem, bool is_in_place) {
   for (const auto& one : added) {
     if (one == nullptr || &one->algorithm != &algorithm) continue;

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedules of other programs: `tutti prove --import`, `tutti draw FILE.xml` and `tutti export`."""
+import collections
+import csv
+import io
 import json
 import pathlib
 import re
@@ -48,11 +51,60 @@ class Exchange(unittest.TestCase):
         return result
 
 
+MACHINE = """
+name = "one rank a node"
+ranks_per_node = 1
+[far]
+latency = 1000
+send = 300
+receive = 300
+wire = [[0, 0], [1000000, 100000]]
+[node]
+flag = 0
+reduce = [[0, 0], [1000000, 50000]]
+copy = [[0, 0], [1000000, 20000]]
+read = 0
+"""
+
+
 def changed(text, old, new, which=0):
     """The text with one of the places where `old` stands changed."""
     places = [match.start() for match in re.finditer(re.escape(old), text)]
     at = places[which]
     return text[:at] + new + text[at + len(old):]
+
+
+def goal_ns(text, latency, overhead, byte):
+    """When the last rank of a GOAL file ends, whose lines each require the one before."""
+    programs = [re.findall(r"(?m)^l\d+: (send|recv|calc) (\d+)(?:b (?:to|from) (\d+) tag 0)?$", one)
+                for one in text.split("\nrank ")[1:]]
+    ranks = range(len(programs))
+    clock, out, into = ([0.0 for _ in ranks] for _ in range(3))
+    at = [0 for _ in ranks]
+    arrived = collections.defaultdict(collections.deque)
+    moved = True
+    while moved:
+        moved = False
+        for me in ranks:
+            while at[me] < len(programs[me]):
+                kind, size, peer = programs[me][at[me]]
+                wire = byte * int(size)
+                if kind == "calc":
+                    clock[me] += int(size)
+                elif kind == "send":
+                    begin = max(clock[me], out[me])
+                    out[me], clock[me] = begin + wire, begin + overhead
+                    arrived[me, int(peer)].append(clock[me] + latency + wire)
+                elif arrived[int(peer), me]:
+                    begin = max(arrived[int(peer), me].popleft() - wire, into[me])
+                    into[me] = begin + wire
+                    clock[me] = max(clock[me], into[me]) + overhead
+                else:
+                    break
+                at[me] += 1
+                moved = True
+    assert all(done == len(program) for done, program in zip(at, programs)), "a rank waits for ever"
+    return max(clock)
 
 
 class Proofs(Exchange):
@@ -210,6 +262,67 @@ class Runs(Exchange):
         self.assertIn("gpu 1 tb 0 step 6", result.err)
 
 
+class Predictions(Exchange):
+    def test_a_file_is_predicted_beside_our_own(self):
+        ring = self.file(files.ring(4), "ring.xml")
+        result = support.run("simulate", "all_reduce", "--algorithms", f"{ring},ring", "--ranks", "4", "--sizes", "8,64K",
+                             "--csv", "-")
+        self.assertEqual((result.code, result.err), (0, ""), result)
+        us = {(row["algorithm"], row["bytes"]): float(row["predicted_us"]) for row in csv.DictReader(io.StringIO(result.out))}
+        self.assertEqual(sorted(us), sorted((name, size) for name in ["ring", "ring_xml"] for size in ["8", "65536"]))
+        self.assertGreater(us["ring_xml", "65536"], us["ring_xml", "8"])
+
+    def test_what_was_written_by_us_takes_as_long_as_the_schedule_that_it_was_written_of(self):
+        for name in ["recursive_doubling", "ring"]:
+            text = support.run("export", "all_reduce", "--algorithm", name, "--ranks", "8", "--format", "msccl-xml").out
+            path = self.file(text, f"{name}.xml")
+            result = support.run("simulate", "all_reduce", "--algorithms", f"{path},{name}", "--ranks", "8", "--sizes", "1M",
+                                 "--csv", "-")
+            us = [float(row["predicted_us"]) for row in csv.DictReader(io.StringIO(result.out))]
+            self.assertEqual(len(us), 2, result)
+            self.assertAlmostEqual(us[0] / us[1], 1, delta=0.2)
+
+    def test_all_ranks_of_a_file_are_walked(self):
+        """That one rank stands for all is shown on a sample of the steps, and those of a file follow no rule."""
+        ring = self.file(files.ring(6), "ring.xml")
+        asked = ["--ranks", "6", "--sizes", "64K", "--machine", self.file(MACHINE, "machine.toml"), "--links"]
+        own, other = (support.run("simulate", "all_reduce", "--algorithms", name, *asked).out for name in ["ring", ring])
+        self.assertIn("in place of all, is 1 rank", own)
+        self.assertIn("# busiest interfaces and links, 12 in all", other)
+
+    def test_ranks_that_the_file_does_not_have_are_left_out_by_name(self):
+        ring = self.file(files.ring(4), "ring.xml")
+        result = support.run("simulate", "all_reduce", "--algorithms", f"{ring},ring", "--ranks", "2,4", "--sizes", "8")
+        self.assertEqual((result.code, result.err), (0, ""), result)
+        self.assertIn("# left out: ring_xml: its file has steps for 4 ranks, not for 2\n", result.out)
+        self.assertEqual(result.out.count("left out"), 1, result.out)
+        result = support.run("simulate", "all_reduce", "--algorithms", ring, "--ranks", "2")
+        self.assertEqual(result.code, 3, result)
+
+    def test_mistakes_of_predictions(self):
+        ring = self.file(files.ring(4), "ring.xml")
+        wrong = self.file(changed(files.ring(4), 'type="rcs"', 'type="r"'), "wrong.xml")
+        for words, names in [(["--algorithms", wrong], ["gpu 1 tb 0 step 6"]),
+                             (["--algorithms", ring, "--ranks", "4", "--table", str(self.folder / "t")], ["--table", "'ring_xml'"])]:
+            result = support.run("simulate", "all_reduce", *words)
+            self.assertEqual((result.code, result.out), (2, ""), result)
+            for name in names:
+                self.assertIn(name, result.err)
+
+    def test_a_file_is_explained_on_its_ranks(self):
+        two_shot = self.file(files.two_shot(3), "two.xml")
+        result = support.run("explain", "all_reduce", "--algorithm", two_shot)
+        self.assertEqual((result.code, result.err), (0, ""), result)
+        self.assertIn("Steps of the algorithm two_xml", result.out)
+        self.assertRegex(result.out, r"\nverified: .*; ok\n$")
+        result = support.run("explain", "all_reduce", "--algorithm", two_shot, "--ranks", "4")
+        self.assertEqual((result.code, result.out), (2, ""), result)
+        self.assertIn("--ranks: '4' is not what the file has steps for: did you mean '3'?", result.err)
+        result = support.run("explain", "all_reduce", "--algorithm", self.file(files.ring(9), "ring.xml"))
+        self.assertEqual((result.code, result.out), (2, ""), result)
+        self.assertIn("steps for 9 ranks, and at most 8 are explained", result.err)
+
+
 class Pictures(Exchange):
     def test_a_file_is_drawn(self):
         result = support.run("draw", self.file(files.ring(4)))
@@ -263,9 +376,28 @@ class Exports(Exchange):
         self.assertEqual(result.code, 3, result)
         self.assertIn("GOAL cannot say what rank 0 does in step 0: a SIGNAL", result.err)
 
+    def test_goal_with_calc_takes_as_long_as_the_prediction(self):
+        """A reader of GOAL that is not ours: LogGP, each rank's lines one after the other."""
+        latency, overhead, byte = 1000, 300, 0.1
+        machine = self.file(MACHINE, "machine.toml")
+        for name, ranks in [("ring", 16), ("recursive_doubling", 16), ("halving", 16), ("ring", 5)]:
+            with self.subTest(name, ranks=ranks):
+                goal = self.exported("all_reduce", "--algorithm", name, "--ranks", str(ranks), "--format", "goal", "--size",
+                                     "80K", "--machine", machine)
+                self.assertEqual((goal.code, goal.err), (0, ""), goal)
+                row = support.run("simulate", "all_reduce", "--algorithms", name, "--ranks", str(ranks), "--sizes", "80K",
+                                  "--machine", machine, "--csv", "-").out
+                (row,) = csv.DictReader(io.StringIO(row))
+                ns = goal_ns(goal.out, latency, overhead, byte)
+                self.assertAlmostEqual(ns / (1000 * float(row["predicted_us"])), 1, delta=0.001)
+                without = goal_ns(re.sub(r"calc \d+", "calc 0", goal.out), latency, overhead, byte)
+                self.assertLess(without, 0.95 * ns)
+
     def test_mistakes(self):
         for words, names in [(["--format", "gaol"], ["--format", "did you mean 'goal'"]),
                              (["--format", "msccl-xml", "--size", "8"], ["--size"]),
+                             (["--format", "msccl-xml", "--machine", "x.toml"], ["--machine", "has no times"]),
+                             (["--format", "goal", "--machine", "/nowhere/x.toml"], ["--machine", "/nowhere/x.toml"]),
                              (["--format", "goal", "--root", "0"], ["all_reduce has no root"])]:
             result = self.exported("all_reduce", "--algorithm", "ring", "--ranks", "3", *words)
             self.assertEqual((result.code, result.out), (2, ""), result)
