@@ -81,9 +81,10 @@ DrawnSchedule drawn_with(Collective collective, std::string_view algorithm, int 
 
 TEST(Columns, OfAVFormAreAsLongAsItsBlocks) {
   const std::string text = drawn_text(drawn_with(Collective::all_gather_v, "halving", 4, Pattern::ramp)).value();
-  for (const char* line : {"\nrank 0   aa ..... ....... ..........  aa bbbbb ....... ..........\n",
-                           "\nrank 3   .. ..... ....... dddddddddd  aa ..... ....... dddddddddd\n",
-                           "\nrank 3   aa bbbbb ccccccc dddddddddd\n", "A character is about 16.7 elements; a"}) {
+  for (const char* line :
+       {"\nrank 0   aa ..... ....... ..........  aa bbbbb ....... ..........\n",
+        "\nrank 3   .. ..... ....... dddddddddd  aa ..... ....... dddddddddd\n",
+        "\nrank 3   aa bbbbb ccccccc dddddddddd\n", "A character is about 16.7\nelements; a shorter block has one. "}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << "\nis not in\n" << text;
   }
   const std::string holes = drawn_text(drawn_with(Collective::all_gather_v, "halving", 4, Pattern::zeros)).value();
