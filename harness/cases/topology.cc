@@ -11,6 +11,7 @@
 #include "impl/execute/reach.h"
 #include "impl/execute/resources.h"
 #include "impl/schedule/bind.h"
+#include "impl/transports/peer_memory.h"
 #include "impl/types/names.h"
 
 namespace tutti::harness::cases {
@@ -163,13 +164,21 @@ Status stays_on_hosts(const Case& one, const Topology& topology) {
                    : "");
 }
 
+bool may_copy_once(const Case& one, const Topology& topology) {
+  static const bool between_processes = expect_peer_memory().is_ok();
+  if (topology.place() != RanksPlace::one_host || !topology.transport->addresses_peers) return false;
+  if (one.buffers == Buffers::shared || has_counts(one.collective) || one.op == Op::premul_sum) return false;
+  return between_processes || !topology.asked.ranks_as->is_process;
+}
+
 Chosen choice_for(const Case& one, const Topology& topology, int cores) {
   return choose({.problem = problem_on_hosts(one, topology),
                  .buffers = one.buffers,
                  .cores = topology.place() == RanksPlace::one_host ? cores : one.ranks,
                  .bytes = one.bytes,
                  .on = topology.place(),
-                 .table = topology.asked.table.get()});
+                 .table = topology.asked.table.get(),
+                 .has_single_copies = may_copy_once(one, topology)});
 }
 
 std::string chosen_algorithm(const Case& one, const Topology& topology, int cores) {

@@ -7,9 +7,9 @@
 // what it has written itself. So no rank waits for another, and when all are done the outputs are right. The limit is
 // measured, interleaved and verified as any backend is.
 //
-// Its buffers are shared memory, whatever the cell's are. A rank cannot read another's private memory, and what a
-// system spends on that is what the limit is to show. Two kinds of stores are tried, through the cache and past it; the
-// faster one is the cell's limit.
+// Its buffers are shared memory, whatever the cell's are. A rank reads another's private memory through a copy or
+// through the kernel, and what a system spends on that is what the limit is to show. Two kinds of stores are tried,
+// through the cache and past it; the faster one is the cell's limit.
 #pragma once
 
 #include <functional>

@@ -17,6 +17,7 @@
 #include "impl/cuda/runtime.h"
 #include "impl/device/opener.h"
 #include "impl/device/teams.h"
+#include "impl/transports/peer_memory.h"
 
 namespace tutti::harness::session {
 namespace {
@@ -106,6 +107,25 @@ Result<OwnRanks> open_on_own_device(const SessionSpec& spec, const Runner& runne
   return own;
 }
 
+/// What a runner says of the others.
+struct Reached {
+  bool all;
+};
+
+/// The ranks' processes, if each reads and writes the memory of all others; else null, on all runners alike.
+Result<std::shared_ptr<const std::vector<int>>> open_to_each_other(const SessionSpec& spec, const Topology& topology,
+                                                                   Runner& runner) {
+  using Processes = std::shared_ptr<const std::vector<int>>;
+  if (!spec.ranks_as->is_process || topology.spans_hosts()) return Processes();
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<MemoryOffer> offers, runner.exchange(offer_memory()));
+  const bool reaches_all = std::ranges::all_of(offers, [](const auto& one) { return try_memory(one).is_ok(); });
+  TUTTI_ASSIGN_OR_RETURN(const auto reached, runner.exchange(Reached{reaches_all}));
+  if (!std::ranges::all_of(reached, &Reached::all)) return Processes();
+  std::vector<int> processes;
+  for (const MemoryOffer& one : offers) processes.push_back(static_cast<int>(one.process));
+  return Processes(std::make_shared<const std::vector<int>>(std::move(processes)));
+}
+
 std::int64_t last_level_cache_bytes() {
   const long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
   return l3 > 0 ? l3 : std::max(0L, sysconf(_SC_LEVEL2_CACHE_SIZE));
@@ -126,11 +146,12 @@ CommunicatorOptions communicator_options(const SessionSpec& spec, const Runner& 
   return options;
 }
 
-Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Topology& topology, const Runner& runner, Domain& domain,
-                                const CommunicatorOptions& options, const Hooks& hooks) {
+Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Topology& topology, Runner& runner, Domain& domain,
+                                CommunicatorOptions options, const Hooks& hooks) {
   OwnRanks own;
   if (topology.ranks_on == RanksOn::own_device) return open_on_own_device(spec, runner, domain, options, hooks);
   if (topology.ranks_on == RanksOn::cores) {
+    TUTTI_ASSIGN_OR_RETURN(options.processes, open_to_each_other(spec, topology, runner));
     for (const int rank : runner.ranks()) {
       Hooks own_hooks = hooks;
       own_hooks.slow = slowness_of(spec.conditions, rank);

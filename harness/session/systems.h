@@ -46,8 +46,8 @@ struct OwnRanks {
 };
 /// All runners call it. Errors: those of Communicator::create and create_as_blocks; unavailable where there is no
 /// device.
-[[nodiscard]] Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Topology& topology, const Runner& runner,
-                                              Domain& domain, const CommunicatorOptions& options, const Hooks& hooks);
+[[nodiscard]] Result<OwnRanks> open_own_ranks(const SessionSpec& spec, const Topology& topology, Runner& runner,
+                                              Domain& domain, CommunicatorOptions options, const Hooks& hooks);
 
 /// Ranks of one process: where they begin on its machine, and how many they are.
 struct LocalRanks {

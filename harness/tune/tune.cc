@@ -27,6 +27,7 @@ std::vector<Tuning> tunings_for(const Case& one, const Tuning& taken) {
   std::vector<Tuning> tunings{Tuning()};
   if (!has_data(one.collective) || one.bytes < kLeastTunedBytes) return tunings;
   for (const Stores stores : {Stores::plain, Stores::streamed}) tunings.push_back({.stores = stores});
+  if (one.buffers == Buffers::private_) tunings.push_back({.stores = Stores::single_copy});
   const std::int64_t block_bytes = one.count * static_cast<std::int64_t>(size_of(one.dtype));
   for (const std::int64_t bytes : kSegments) {
     if (bytes < block_bytes) tunings.push_back({.segment_bytes = bytes});

@@ -48,6 +48,12 @@ Buffers Binder::bound_as(const Call& call) const {
   return bytes > most_staged_bytes_ ? Buffers::shared : call.buffers;
 }
 
+bool Binder::may_copy_once(const Call& call) const {
+  if (hosts_ != nullptr || is_on_devices_ || call.buffers == Buffers::shared) return false;
+  if (call.blocks != nullptr || call.op == Op::premul_sum) return false;
+  return options_.processes != nullptr || domain_.is_in_one_process();
+}
+
 Chosen Binder::choose(const Call& call) const {
   const Problem problem = problem_of(call, ranks_, hosts_);
   return tutti::choose({.problem = problem,
@@ -57,7 +63,8 @@ Chosen Binder::choose(const Call& call) const {
                         .on = hosts_ != nullptr ? RanksPlace::several_hosts
                               : is_on_devices_  ? RanksPlace::device
                                                 : RanksPlace::one_host,
-                        .table = options_.table.get()});
+                        .table = options_.table.get(),
+                        .has_single_copies = may_copy_once(call)});
 }
 
 Schedule Binder::schedule_for(const Call& call, const Problem& problem) const {
@@ -100,9 +107,9 @@ Result<BoundEntry*> Binder::bind(const Call& call, const PlanCache::Key& key) {
   problem.collective = base_of(call.collective);
   const DomainShape& shape = domain_.shape();
   BoundEntry entry{.schedule = schedule_for(call, problem)};
-  if (const Stores stores = entry.schedule.tuning.stores; stores != Stores::tried) {
-    entry.stores.fix(stores == Stores::streamed);
-  }
+  const Stores stores = entry.schedule.tuning.stores;
+  if (stores == Stores::plain || stores == Stores::streamed) entry.stores.fix(stores == Stores::streamed);
+  entry.copies_once = stores == Stores::single_copy && may_copy_once(call);
   if (call.blocks != nullptr) entry.blocks = *call.blocks;
   if (entry.schedule.problem != problem) {
     return error(Code::invalid_argument, "schedule {} is for another problem ({} on {} ranks, root {})",
@@ -114,7 +121,7 @@ Result<BoundEntry*> Binder::bind(const Call& call, const PlanCache::Key& key) {
                             .dtype = call.dtype,
                             .op = call.op,
                             .is_in_place = call.is_in_place,
-                            .buffers = bound_as(call),
+                            .buffers = entry.copies_once ? Buffers::shared : bound_as(call),
                             .resources = resources_of(shape, options_.cache_bytes),
                             .segment = call.blocks == nullptr ? options_.segment : 0,
                             .lanes = options_.lanes,

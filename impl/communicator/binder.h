@@ -34,6 +34,9 @@ class Binder {
   Binder(const Binder&) = delete;
   Binder& operator=(const Binder&) = delete;
 
+  /// Whether the ranks can read and write the call's private buffers where they lie. A factor is its rank's own, and of
+  /// a v form ranks know their own lengths only.
+  [[nodiscard]] bool may_copy_once(const Call& call) const;
   /// What `auto` chooses for it.
   [[nodiscard]] Chosen choose(const Call& call) const;
   /// The bound call where there is one already. `key` becomes the whole key where the call is of a v form.
@@ -54,7 +57,7 @@ class Binder {
  private:
   /// The call's own, or that of what `auto` chooses.
   [[nodiscard]] Schedule schedule_for(const Call& call, const Problem& problem) const;
-  /// As what the call's buffers are bound, on all ranks alike.
+  /// As what the call's buffers are bound, on all ranks alike, if peers cannot address private ones.
   [[nodiscard]] Buffers bound_as(const Call& call) const;
   /// Whether the plans stay within what ranks reach.
   Status check_reach_of(const Call& call, const BoundEntry& entry, const BindRequest& request) const;

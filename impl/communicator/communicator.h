@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "impl/algorithms/algorithm.h"
 #include "impl/collective/blocks.h"
@@ -41,6 +42,9 @@ struct CommunicatorOptions {
   int lanes = 1;                 ///< of ranks that are thread blocks: blocks of a rank
   /// What `auto` looks into first; the same on all ranks. Null: none.
   std::shared_ptr<const SelectionTable> table = nullptr;
+  /// Processes of the ranks of the world, if each reads and writes the memory of all others through the kernel
+  /// (peer_memory.h): then their private buffers need not be staged. The same on all ranks. Null: not so.
+  std::shared_ptr<const std::vector<int>> processes = nullptr;
   /// Prove each plan when rank 0 first binds it (P <= 1024); an error of a call when it is refuted.
 #ifdef NDEBUG
   bool prove_plans = false;
@@ -227,6 +231,8 @@ class TUTTI_API Communicator {
 
   /// The algorithm that `auto` chooses for `call`: a pure function of what is the same on all ranks.
   [[nodiscard]] virtual const Algorithm& choose(const Call& call) const = 0;
+  /// Whether a schedule of Stores::single_copy leaves the call's private buffers where they lie: on all ranks alike.
+  [[nodiscard]] virtual bool may_copy_once(const Call& /*call*/) const { return false; }
 
   /// Where every rank stands, as far as it has told: a line for each, each after a line break, those furthest behind
   /// first. For reports of a job that does not go on.

@@ -104,7 +104,7 @@ Status Engine::accept_new(const Call& call, const PlanCache::Key& key) {
            .input = static_cast<const std::byte*>(call.input),
            .output = static_cast<std::byte*>(call.output),
            .entry = entry,
-           .is_short = entry->segments == 1 && !chooses_stores && entry->scale == nullptr,
+           .is_short = entry->segments == 1 && !chooses_stores && entry->scale == nullptr && !entry->copies_once,
            .plan = plan};
   if (entry->scale != nullptr) std::memcpy(last_.factor.data(), call.factor, size_of(call.dtype));
   return {};

@@ -55,6 +55,7 @@ class Engine final : public Communicator {
     domain_.free_shared(rank_, pointer);
   }
   [[nodiscard]] const Algorithm& choose(const Call& call) const override { return *binder_.choose(call).algorithm; }
+  [[nodiscard]] bool may_copy_once(const Call& call) const override { return binder_.may_copy_once(call); }
   [[nodiscard]] std::string report() const override;
 
  protected:

@@ -46,6 +46,13 @@ Engine::Engine(Domain& domain, int rank, const Common& common)
   for (int peer = 0; peer < ranks_; ++peer) {
     lines_.push_back(machine_.is_behind_link(peer) ? &behind_link_ : domain.seat(peer).completion);
   }
+  if (options_.processes != nullptr) {
+    std::vector<int> processes;
+    for (int peer = 0; peer < ranks_; ++peer) {
+      processes.push_back(options_.processes->at(static_cast<std::size_t>(domain.world_rank(peer))));
+    }
+    machine_.set_processes(std::move(processes));
+  }
   company_->push_back(this);
 }
 
@@ -176,7 +183,8 @@ void Engine::prepare_machine(const Operation& operation) {
                     .kernel_context = call.entry->kernel_context.get(),
                     .small_kernel = call.entry->small_kernel,
                     .scale = call.entry->scale,
-                    .factor = call.factor});
+                    .factor = call.factor,
+                    .copies_once = call.entry->copies_once});
   machine_.begin(operation.number);
   machine_.set_streams_staging(operation.streams_staging);
   prepared_ = &operation;
@@ -201,8 +209,9 @@ bool Engine::walk(Operation& operation) {
                            : hooks_.slow.is_any() ? walk_slowly(operation)
                                                   : advance(operation.lane, operation.plan, machine_);
   if (is_complete || operation.lane.at != before.at || operation.lane.cursor != before.cursor) ++moves_;
-  if (is_complete) finish(operation);
-  return is_complete;
+  if (!is_complete || !machine_.failure().is_ok()) return false;
+  finish(operation);
+  return true;
 }
 
 void Engine::finish(Operation& finished) {

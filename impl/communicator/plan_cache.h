@@ -26,6 +26,7 @@ struct BoundEntry {
   SmallKernel small_kernel = nullptr;          ///< of reducing collectives
   Scale scale = nullptr;                       ///< of premul_sum
   std::shared_ptr<const void> on_device;       ///< its plans, where ranks are thread blocks
+  bool copies_once = false;                    ///< peers reach private buffers where they lie
   CallNote note;                               ///< for the journal; `first` is the operation's
   bool is_compared = false;                    ///< with what the ranks beside this one call
   /// Some rank signals to one of another host before it has heard from it, so that the line there must be known to be

@@ -185,7 +185,11 @@ Chosen choose(const ChoiceOf& of) {
   const bool is_only_one = algorithms_of(of.problem.collective).size() == 1;
   for (const SelectionTable* const table : {of.table, &SelectionTable::shipped()}) {
     const TableRow* const row = table == nullptr ? nullptr : table->find(of);
-    if (row != nullptr) return chosen_by(*row, is_only_one);
+    if (row == nullptr) continue;
+    Chosen chosen = chosen_by(*row, is_only_one);
+    const bool is_staged = !of.has_single_copies || of.buffers == Buffers::shared;
+    if (is_staged && chosen.tuning.stores == Stores::single_copy) chosen.tuning.stores = Stores::tried;
+    return chosen;
   }
   const Row& row = built_in_row(of);
   const auto algorithm = find_algorithm(row.collective, row.algorithm);

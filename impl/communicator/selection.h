@@ -28,6 +28,7 @@ struct ChoiceOf {
   std::int64_t bytes = 0;  ///< of one rank's larger buffer; of a v form nothing counts: a rank knows its own only
   RanksPlace on = RanksPlace::one_host;
   const SelectionTable* table = nullptr;  ///< the user's; null: none
+  bool has_single_copies = false;         ///< else rows of Stores::single_copy are taken with Stores::tried
 };
 struct Chosen {
   const Algorithm* algorithm = nullptr;

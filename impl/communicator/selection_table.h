@@ -13,7 +13,7 @@
 //   bytes_to     a number, or any
 //   algorithm    a name of `tutti list`
 //   segment      bytes of a block in a segment; 0: the largest that fits
-//   stores       tried, plain, streamed (schedule/tuning.h)
+//   stores       tried, plain, streamed, single_copy (schedule/tuning.h)
 //   source       measured, formula, or `simulated NAME`, NAME of a machine
 //
 // The columns default, gain, gain_low, gain_high, time_us and record say how a row was found. They are text, and may be

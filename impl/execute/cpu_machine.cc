@@ -3,7 +3,15 @@
 
 #include <algorithm>
 
+#include "impl/transports/peer_memory.h"
+
 namespace tutti {
+namespace {
+
+constexpr std::size_t kLeastPiece = 4096;
+constexpr std::size_t kMostKept = std::size_t{64} << 10U;  ///< bytes of all pieces at a time
+
+}  // namespace
 
 CpuMachine::CpuMachine(Domain& domain, int rank)
     : domain_(domain),
@@ -79,7 +87,8 @@ template <class Pointer>
       std::uintptr_t reference;
       std::memcpy(&reference, line_of(seats_[rank]).payload.data() + reference_at, sizeof reference);
       references_.push_back({.at = seats_[rank].lines->payload.data() + reference_at, .value = reference});
-      return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(seats_[rank].heap) + reference);
+      const auto base = copies_once_ ? 0 : reinterpret_cast<std::uintptr_t>(seats_[rank].heap);
+      return reinterpret_cast<std::byte*>(base + reference);
     });
   };
   switch (operand.space) {
@@ -227,9 +236,106 @@ void CpuMachine::move_scaled(const PlanOp& op, const PlanOperand* operand) {
   }
 }
 
+template <class Pointer>
+void CpuMachine::find_far(std::span<const PlanOperand> operands, const std::vector<Pointer>& addresses,
+                          std::vector<Far>& far) const {
+  far.clear();
+  std::size_t at = 0;
+  for (const PlanOperand& operand : operands) {
+    const bool is_buffer = operand.space == Space::input || operand.space == Space::output;
+    const int n = operand.is_mine ? 1 : operand.ranks.n;
+    int rank = operand.ranks.first;
+    for (int i = 0; i < n; ++i, ++at) {
+      if (!operand.is_mine && is_buffer && rank != rank_) {
+        far.push_back({.at = at,
+                       .process = processes_[static_cast<std::size_t>(rank)],
+                       .address = const_cast<std::byte*>(addresses[at])});
+      }
+      rank = operand.ranks.after(rank, ranks_);
+    }
+  }
+}
+
+/// What this operation announces after a copy that failed is below every flag, so no peer goes on with it.
+/// Engine::walk does not take the operation for complete.
+bool CpuMachine::is_copied(const Status& copied) {
+  if (copied.is_ok()) return true;
+  if (failure_.is_ok()) {
+    failure_ =
+        error(copied.code(), "{} in operation {}: {}", domain_.name_of(rank_), flag_base_ >> 16U, copied.message());
+  }
+  flag_base_ = 0;
+  return false;
+}
+
+void CpuMachine::move_between_processes(const PlanOp& op, const PlanOperand* operand) {
+  resolve_all(op, operand);
+  resolved_ = {};  // the pointers move on, piece by piece
+  find_far({operand, op.destinations}, destinations_, far_destinations_);
+  find_far({operand + op.destinations, op.sources}, sources_, far_sources_);
+  arguments_.bytes = static_cast<std::size_t>(op.bytes);
+  arguments_.is_final = (op.marks & mark_final) != 0;
+  arguments_.streamed = (op.marks & mark_streams) != 0 ? kAllDestinations : 0;
+  if (far_sources_.empty() && far_destinations_.empty()) return kernel_(arguments_);
+  // A copy between one place here and one there needs no memory between them. An instrument's kernel sees every MOVE.
+  const bool is_one_copy = arguments_.source_count == 1 && arguments_.destination_count == 1 &&
+                           far_sources_.size() + far_destinations_.size() == 1 && !arguments_.is_final &&
+                           arguments_.context == nullptr;
+  if (!is_one_copy) return move_in_pieces();
+  (void)is_copied(far_destinations_.empty() ? read_memory_of(far_sources_.front().process, destinations_.front(),
+                                                             sources_.front(), arguments_.bytes)
+                                            : write_memory_of(far_destinations_.front().process, sources_.front(),
+                                                              destinations_.front(), arguments_.bytes));
+}
+
+/// Reads pieces of far sources into memory here, runs the kernel, and writes its result to far destinations: from a
+/// near one, or from memory here.
+void CpuMachine::move_in_pieces() {
+  near_destinations_.clear();
+  auto far = far_destinations_.begin();
+  for (std::size_t at = 0; at < static_cast<std::size_t>(arguments_.destination_count); ++at) {
+    if (far != far_destinations_.end() && far->at == at) {
+      ++far;
+    } else {
+      near_destinations_.push_back(destinations_[at]);
+    }
+  }
+  const bool keeps_result = near_destinations_.empty();
+  const std::size_t kept = far_sources_.size() + (keeps_result ? 1 : 0);
+  const std::size_t bytes = arguments_.bytes;
+  const std::size_t piece =
+      std::min(bytes, std::max(kLeastPiece, kMostKept / std::max<std::size_t>(kept, 1) / kLeastPiece * kLeastPiece));
+  if (pieces_.size() < kept * piece) pieces_.resize(kept * piece);
+  std::byte* const result = pieces_.data() + far_sources_.size() * piece;
+  if (keeps_result) near_destinations_.push_back(result);
+  arguments_.destinations = near_destinations_.data();
+  arguments_.destination_count = static_cast<int>(near_destinations_.size());
+  bool is_whole = true;
+  for (std::size_t from = 0; from < bytes && is_whole; from += piece) {
+    arguments_.bytes = std::min(piece, bytes - from);
+    for (std::size_t i = 0; i < far_sources_.size(); ++i) {
+      const Far& source = far_sources_[i];
+      std::byte* const here = pieces_.data() + i * piece;
+      sources_[source.at] = here;
+      is_whole = is_whole && is_copied(read_memory_of(source.process, here, source.address + from, arguments_.bytes));
+    }
+    if (!is_whole) break;
+    kernel_(arguments_);
+    for (const Far& destination : far_destinations_) {
+      is_whole = is_whole && is_copied(write_memory_of(destination.process, near_destinations_.front(),
+                                                       destination.address + from, arguments_.bytes));
+    }
+    for (int i = 0; i < arguments_.source_count; ++i) sources_[static_cast<std::size_t>(i)] += arguments_.bytes;
+    if (keeps_result) continue;
+    for (std::byte*& destination : near_destinations_) destination += arguments_.bytes;
+  }
+  arguments_.destinations = destinations_.data();
+}
+
 void CpuMachine::move_by_kernel(const PlanOp& op, const PlanOperand* operand) {
   if ((op.marks & mark_scales) != 0) [[unlikely]]
     return move_scaled(op, operand);
+  if (copies_once_ && !processes_.empty()) return move_between_processes(op, operand);
   if (!is_resolved(op)) resolve_all(op, operand);
   arguments_.bytes = static_cast<std::size_t>(op.bytes);
   arguments_.is_final = (op.marks & mark_final) != 0;

@@ -74,6 +74,7 @@ class CpuMachine {
     SmallKernel small_kernel = nullptr;  ///< where the op is not none
     Scale scale = nullptr;               ///< where the op is premul_sum
     Factor factor{};
+    bool copies_once = false;  ///< peers reach private buffers where they lie: references are addresses of their owner
   };
   void prepare(const Work& work) {
     kernel_ = work.kernel;
@@ -81,6 +82,8 @@ class CpuMachine {
     small_kernel_ = work.small_kernel;
     scale_ = work.scale;
     factor_ = work.factor;
+    copies_once_ = work.copies_once;
+    reference_base_ = work.copies_once ? 0 : heap_address_;
     hash_ = work.plan.header().hash;
     auto* const input = const_cast<std::byte*>(work.input);
     if (mine_[static_cast<std::size_t>(Space::input)] != input ||
@@ -116,6 +119,9 @@ class CpuMachine {
   [[nodiscard]] bool may_go_on() const {
     return awaited_ == nullptr || awaited_->load(std::memory_order_acquire) >= awaited_value_;
   }
+
+  /// Processes of the ranks, whose memory this one reads and writes through the kernel. Empty: all are in this process.
+  void set_processes(std::vector<int> processes) { processes_ = std::move(processes); }
 
   /// Whether MOVEs into scratch use non-temporal stores.
   void set_streams_staging(bool streams) { streams_staging_ = streams; }
@@ -153,7 +159,7 @@ class CpuMachine {
     FlagLine& line = *my_line_;
     if ((op.marks & mark_exposes) != 0) {
       const auto reference = [&](Space space) {
-        return reinterpret_cast<std::uintptr_t>(mine_[static_cast<std::size_t>(space)]) - heap_address_;
+        return reinterpret_cast<std::uintptr_t>(mine_[static_cast<std::size_t>(space)]) - reference_base_;
       };
       auto* const references = reinterpret_cast<References*>(line.payload.data());
       references->input.store(reference(Space::input), std::memory_order_relaxed);
@@ -323,6 +329,10 @@ class CpuMachine {
   void move_by_kernel(const PlanOp& op, const PlanOperand* operand);
   /// As move_by_kernel where a source is to be multiplied by the factor first.
   void move_scaled(const PlanOp& op, const PlanOperand* operand);
+  /// As move_by_kernel where peers' buffers are memory of other processes.
+  void move_between_processes(const PlanOp& op, const PlanOperand* operand);
+  void move_in_pieces();
+  [[nodiscard]] bool is_copied(const Status& copied);
   /// Appends the addresses of `operands` on all ranks of their sets; `ends` are those of their direction.
   template <class Pointer>
   Pointer* resolve(std::span<const PlanOperand> operands, const std::vector<ChannelEnd>& ends, const PlanOp& op,
@@ -366,13 +376,29 @@ class CpuMachine {
   Resolved resolved_;
   Exchange exchange_;
   std::vector<KnownReference> references_;
+  /// An address of a MOVE's that is memory of another process.
+  struct Far {
+    std::size_t at;  ///< in destinations_ or sources_
+    int process;
+    std::byte* address;  ///< there
+  };
+  template <class Pointer>
+  void find_far(std::span<const PlanOperand> operands, const std::vector<Pointer>& addresses,
+                std::vector<Far>& far) const;
+  std::vector<int> processes_;  // [rank]
+  std::vector<Far> far_destinations_;
+  std::vector<Far> far_sources_;
+  std::vector<std::byte*> near_destinations_;
+  std::vector<std::byte> pieces_;  // what came from other processes, or goes there
 
   // Of the work and the operation at hand.
   Kernel kernel_ = nullptr;
   SmallKernel small_kernel_ = nullptr;
   Scale scale_ = nullptr;
   Factor factor_{};
-  std::uint64_t flag_base_ = 0;  // its flag at phase 0
+  bool copies_once_ = false;
+  std::uintptr_t reference_base_ = 0;  // what references count from
+  std::uint64_t flag_base_ = 0;        // its flag at phase 0
   std::uint64_t hash_ = 0;
   std::size_t line_offset_ = 0;     // of its generation among a rank's lines
   std::size_t scratch_offset_ = 0;  // and in a rank's scratch

@@ -43,7 +43,7 @@ Lowering::Lowering(const LowerRequest& lower)
   const std::int64_t cache = request_.resources.cache_bytes;
   const bool is_large = cache > 0 && touched > cache / ranks_;
   const Stores stores = schedule_.tuning.stores;
-  streams_ = !is_staged_ && (stores == Stores::streamed || (stores == Stores::tried && is_large));
+  streams_ = !is_staged_ && (stores == Stores::streamed || (stores != Stores::plain && is_large));
 }
 
 Result<Plan> Lowering::run() {

@@ -12,7 +12,7 @@
 namespace tutti {
 namespace {
 
-constexpr std::array kAllStores{Stores::tried, Stores::plain, Stores::streamed};
+constexpr std::array kAllStores{Stores::tried, Stores::plain, Stores::streamed, Stores::single_copy};
 constexpr std::array<std::pair<char, unsigned>, 3> kUnits{{{'G', 30}, {'M', 20}, {'K', 10}}};
 
 std::string size_text(std::int64_t bytes) {
@@ -37,6 +37,8 @@ std::string_view to_string(Stores stores) {
       return "plain";
     case Stores::streamed:
       return "streamed";
+    case Stores::single_copy:
+      return "single_copy";
     case Stores::tried:
       break;
   }

@@ -16,9 +16,10 @@ namespace tutti {
 
 /// Stores into the staging memory of private buffers, and into shared buffers.
 enum class Stores : std::uint8_t {
-  tried,     ///< staging: by trial, again and again (store_choice.h); shared buffers: by the size of the cache
-  plain,     ///< through the caches
-  streamed,  ///< past them
+  tried,        ///< staging: by trial, again and again (store_choice.h); shared buffers: by the size of the cache
+  plain,        ///< through the caches
+  streamed,     ///< past them
+  single_copy,  ///< private buffers are not staged: peers read and write them where they lie, if they can; else tried
 };
 [[nodiscard]] std::string_view to_string(Stores stores);
 

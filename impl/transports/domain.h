@@ -168,6 +168,8 @@ class Domain {
   [[nodiscard]] virtual Domain& world() { return *this; }
   [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
 
+  /// Whether all ranks are in this process, so that each addresses the memory of all.
+  [[nodiscard]] virtual bool is_in_one_process() const { return false; }
   /// The domain as that rank of this process sees it; this one where all see the same.
   [[nodiscard]] virtual Domain& seen_by(int /*rank*/) { return *this; }
   /// Where the ranks are; null: on one host.

@@ -35,6 +35,7 @@ class GroupDomain final : public Domain {
               std::shared_ptr<GroupMemory> memory);
 
   [[nodiscard]] Doorbell& doorbell() const override { return world_.doorbell(); }
+  [[nodiscard]] bool is_in_one_process() const override { return world_.is_in_one_process(); }
   [[nodiscard]] Domain& world() override { return world_; }
   [[nodiscard]] int world_rank(int rank) const override { return world_ranks_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] std::string name_of(int rank) const override;

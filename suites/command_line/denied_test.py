@@ -52,6 +52,20 @@ class Denied(unittest.TestCase):
                     result = run(calls, *words, number=number)
                     self.assertEqual((result.code, "tutti: " in result.err), (0, False), result)
 
+    def test_private_buffers_are_staged_where_ranks_may_not_read_each_other(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table, rows = pathlib.Path(folder, "once.csv"), pathlib.Path(folder, "rows.csv")
+            table.write_text("collective,place,crowded,buffers,ranks_from,ranks_to,bytes_from,bytes_to,algorithm,segment,stores,source\n"
+                             "all_reduce,host,any,any,1,any,0,any,two_shot,0,single_copy,measured\n")
+            words = ["run", "all_reduce", "--ranks", "2", "--sizes", "64K", "--budget", "100ms", "--backends", "tutti", "--csv", rows]
+            for calls in ["process_vm_readv", "process_vm_writev"]:
+                for named, found in [(["--table", table], ",ok,"), (["--algorithms", "two_shot+single_copy"], ",skipped,")]:
+                    with self.subTest(calls, named=named):
+                        result = run(calls, *words, *named)
+                        self.assertEqual(result.code, 0, result)
+                        self.assertIn(found, rows.read_text())
+                        self.assertEqual("tutti.two_shot+single_copy" in rows.read_text(), found == ",skipped,")
+
     def test_a_binding_that_was_asked_for_is_named(self):
         result = run("sched_setaffinity", *SWEEP, "--backends", "tutti", "--bind", "core")
         self.assertEqual(result.code, 3, result)

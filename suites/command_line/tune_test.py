@@ -79,7 +79,7 @@ class Choices(WithTables):
 
     def test_a_random_mix_is_right_with_every_tuning(self):
         """Ranks choose by the table themselves, and every plan is proved."""
-        for tuning in ["64,streamed", "64,plain", "1K,streamed"]:
+        for tuning in ["64,streamed", "64,plain", "1K,streamed", "0,single_copy", "1K,single_copy"]:
             rows = "".join(f"{collective},host,any,any,1,any,0,any,direct,{tuning},measured\n"
                            for collective in ["broadcast", "reduce", "gather", "all_gather", "scatter", "reduce_scatter", "all_to_all"])
             table = self.file("all.csv", f"{HEADER}\n{rows}all_reduce,host,any,any,1,any,0,any,two_shot,{tuning},measured\n")
@@ -90,6 +90,26 @@ class Choices(WithTables):
                 self.assertIn("0 wrong", result.out)
         wrong = support.run("check", "soak", "--ranks", "2", "--table", self.file("bad.csv", RING.replace(",ring,", ",rung,")))
         self.assertEqual(wrong.code, 2, wrong)
+
+    def test_private_buffers_are_copied_once_where_ranks_reach_each_other(self):
+        for ranks_as in ["processes", "threads", "tasks"]:
+            words = ["check", "all", "--algorithms", "direct+single_copy,two_shot+single_copy,one_shot+1K+single_copy", "--ranks", "3",
+                     "--ranks-as", ranks_as, "--ops", "sum,avg,max"]
+            result = support.run(*words, limit=support.patience(60))
+            self.assertEqual(result.code, 0, result)
+        table = self.file("once.csv", f"{HEADER}\nall_reduce,host,any,any,1,any,0,any,two_shot,0,single_copy,measured\n")
+        one = ["run", "all_reduce", "--ranks", "2", "--sizes", "256K", "--backends", "tutti", "--budget", "300ms", "--no-limit"]
+        for words, expected in [(["--buffers", "private"], ("two_shot+single_copy", "ok")),
+                                (["--buffers", "shared"], ("two_shot", "ok")),
+                                (["--transports", "fake", "--ranks-as", "tasks", "--pretend-hosts", "2"], None)]:
+            [row], _ = self.rows(*one, *words, "--table", table)
+            if expected is None:
+                self.assertNotIn("single_copy", row["algorithm"])
+            else:
+                self.assertEqual((row["algorithm"], row["verdict"]), expected)
+        [row], _ = self.rows(*one, "--buffers", "shared", "--algorithms", "two_shot+single_copy")
+        self.assertEqual(row["verdict"], "skipped")
+        self.assertIn("one copy is for private buffers of ranks of one host", row["reason"])
 
     def test_the_drop_in_programs_take_the_variable(self):
         program, path = support.PROGRAM.parent / "all_reduce_perf", self.folder / "perf.csv"

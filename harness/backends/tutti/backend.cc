@@ -113,7 +113,13 @@ Status OwnBackend::supports(const Case& one) const {
   }
   if (one.algorithm == "auto" || substitute_) return {};
   const auto algorithm = find_tuned(one.collective, one.algorithm);
-  return algorithm.is_ok() ? Status() : error(Code::unavailable, "{}", algorithm.status().message());
+  if (!algorithm.is_ok()) return error(Code::unavailable, "{}", algorithm.status().message());
+  const bool is_named = algorithm.value().tuning.stores == Stores::single_copy;
+  if (!is_named || communicators_.front()->may_copy_once(call_for(one, {}, nullptr))) return {};
+  return error(Code::unavailable,
+               "{}: one copy is for private buffers of ranks of one host that may read each other's memory, not for "
+               "premul_sum and v forms; without it: {}",
+               one.algorithm, algorithm.value().algorithm->name);
 }
 
 std::string OwnBackend::algorithm_of(const Case& one) const {

@@ -43,6 +43,8 @@ class LocalDomain final : public Domain {
       : Domain(shape, kName, base), buffers_(static_cast<std::size_t>(shape.ranks)) {}
   ~LocalDomain() override { munmap(base(), domain_bytes(shape())); }
 
+  [[nodiscard]] bool is_in_one_process() const override { return true; }
+
   Result<void*> alloc_shared(int rank, std::size_t bytes) override {
     // No object is larger; rounded up to lines, a larger size could wrap to a small one.
     const bool is_possible = bytes <= static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max());

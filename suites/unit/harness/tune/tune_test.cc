@@ -56,7 +56,8 @@ TEST(Tune, TriesTuningsOfLargeCalls) {
   const Plan small = plan_for(sweep_for({Collective::all_reduce}, {2}, {kLeastTunedBytes / 2}));
   for (const std::string& name : algorithms_in(small.cells.front())) EXPECT_THAT(name, Not(HasSubstr("+")));
   const Plan large = plan_for(sweep_for({Collective::all_reduce}, {2}, {1 << 20}));
-  for (const char* name : {"two_shot+plain", "two_shot+streamed", "two_shot+16K", "two_shot+64K"}) {
+  for (const char* name :
+       {"two_shot+plain", "two_shot+streamed", "two_shot+single_copy", "two_shot+16K", "two_shot+64K"}) {
     EXPECT_THAT(algorithms_in(large.cells.front()), Contains(name));
   }
   // A tuning that is taken already competes with none.

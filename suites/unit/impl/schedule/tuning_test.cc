@@ -19,7 +19,7 @@ TEST(Tuning, IsReadAsItIsWritten) {
   EXPECT_EQ(to_text(Tuning{.segment_bytes = 1000}), "+1000");
   for (const Tuning& one :
        {Tuning(), Tuning{.segment_bytes = 64}, Tuning{.segment_bytes = 3 << 20, .stores = Stores::plain},
-        Tuning{.stores = Stores::streamed}}) {
+        Tuning{.stores = Stores::streamed}, Tuning{.segment_bytes = 4096, .stores = Stores::single_copy}}) {
     EXPECT_EQ(tuning_from(to_text(one)).value(), one) << to_text(one);
   }
   EXPECT_EQ(tuning_from("+streamed+64K").value(), (Tuning{.segment_bytes = 65536, .stores = Stores::streamed}));
