@@ -2,6 +2,7 @@
 #include "impl/execute/cpu_machine.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "impl/transports/peer_memory.h"
 
@@ -20,7 +21,9 @@ CpuMachine::CpuMachine(Domain& domain, int rank)
       generation_mask_(static_cast<std::uint64_t>(domain.shape().generations) - 1),
       slots_(static_cast<std::uint64_t>(domain.shape().slots)),
       slot_stride_(sizeof(SlotHeader) + domain.shape().slot_bytes),
-      scratch_bytes_(domain.shape().scratch_bytes) {
+      generation_bits_(static_cast<unsigned>(std::bit_width(generation_mask_))),
+      scratch_stride_(scratch_stride(domain.shape())),
+      scratch_area_(domain.shape().scratch_area) {
   const auto count = static_cast<std::size_t>(ranks_);
   for (int peer = 0; peer < ranks_; ++peer) {
     seats_.push_back(domain.seat(peer));

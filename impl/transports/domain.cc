@@ -21,7 +21,7 @@ struct Layout {
         generations(static_cast<std::size_t>(shape.generations)),
         control_stride((generations + 1) * sizeof(FlagLine)),
         journal_stride(round_up(sizeof(Journal) + journal_ranks(shape) * sizeof(std::int64_t), kCacheLine)),
-        scratch_stride(round_up(generations * shape.scratch_bytes, kPage)),
+        scratch_stride(round_up(generations * tutti::scratch_stride(shape), kPage)),
         channel_stride(kCacheLine + static_cast<std::size_t>(shape.slots) * (sizeof(SlotHeader) + shape.slot_bytes)),
         pair_stride(kCacheLine +
                     static_cast<std::size_t>(shape.pair_slots) * (sizeof(SlotHeader) + shape.pair_slot_bytes)),
@@ -79,6 +79,13 @@ DomainShape shape_across_hosts(int ranks, int hosts, std::size_t heap_bytes) {
   shape.slot_bytes = slot_share(std::size_t{64} << 20U, shape.slots);
   shape.pair_slot_bytes = slot_share(std::size_t{32} << 20U, shape.pair_slots);
   shape.scratch_bytes = share(std::size_t{16} << 20U, on_a_host, 4096, std::size_t{1} << 20U);
+  return shape;
+}
+
+DomainShape with_moving_scratch(DomainShape shape) {
+  constexpr int kFewRanks = 16;
+  constexpr std::size_t kArea = std::size_t{512} << 10U;
+  if (shape.ranks <= kFewRanks) shape.scratch_area = kArea;
   return shape;
 }
 

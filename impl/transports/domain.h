@@ -69,8 +69,11 @@ struct alignas(kCacheLine) Doorbell {
 /// What a domain holds, the same for all ranks that share it.
 struct DomainShape {
   int ranks = 1;
-  int generations = 4;                      ///< K: a power of two
-  std::size_t scratch_bytes = 256 * 1024;   ///< per rank and generation
+  int generations = 4;                     ///< K: a power of two
+  std::size_t scratch_bytes = 256 * 1024;  ///< per rank and generation
+  /// Per rank and generation: in which the scratch of an operation moves on from one to the next
+  /// (impl/execute/README.md). 0: it does not.
+  std::size_t scratch_area = 0;
   int slots = 8;                            ///< per channel
   std::size_t slot_bytes = 16 * 1024;       ///< a multiple of 64
   std::size_t heap_bytes = 0;               ///< per rank, for alloc_shared; shm only
@@ -91,6 +94,13 @@ struct DomainShape {
 /// host have the same slots.
 [[nodiscard]] DomainShape shape_across_hosts(int ranks, int hosts, std::size_t heap_bytes);
 
+/// `shape`, whose scratch moves if its ranks are few enough for the memory.
+[[nodiscard]] DomainShape with_moving_scratch(DomainShape shape);
+/// From a generation's scratch to the next one's.
+[[nodiscard]] inline std::size_t scratch_stride(const DomainShape& shape) {
+  return shape.scratch_area > shape.scratch_bytes ? shape.scratch_area : shape.scratch_bytes;
+}
+
 class Hosts;
 struct GroupPlace;
 class Link;
@@ -101,7 +111,7 @@ struct Journal;
 struct Seat {
   FlagLine* lines = nullptr;  ///< [generations]
   CompletionLine* completion = nullptr;
-  std::byte* scratch = nullptr;  ///< [generations][scratch_bytes]
+  std::byte* scratch = nullptr;  ///< [generations][scratch_stride]
   std::byte* heap = nullptr;     ///< base of references; nullptr: references are addresses
   Journal* journal = nullptr;    ///< for reports (journal.h); nullptr: it is on another host
 };

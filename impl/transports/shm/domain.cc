@@ -122,7 +122,7 @@ class Growth {
       if (has(scratch_[static_cast<std::size_t>(rank)], scratch)) continue;
       for (int generation = 0; generation < shape.generations; ++generation) {
         std::byte* const begin =
-            domain_.seat(rank).scratch + static_cast<std::size_t>(generation) * shape.scratch_bytes;
+            domain_.seat(rank).scratch + static_cast<std::size_t>(generation) * scratch_stride(shape);
         extents.push_back({.begin = begin, .bytes = scratch});
       }
     }
@@ -282,7 +282,8 @@ const Transport& transport() {
       .serves = bit_of(RanksIn::own_processes),
       .addresses_peers = true,
       .spans_hosts = false,
-      .shape = [](int ranks, int, std::size_t heap_bytes) { return default_shape(ranks, heap_bytes); },
+      .shape = [](int ranks, int,
+                  std::size_t heap_bytes) { return with_moving_scratch(default_shape(ranks, heap_bytes)); },
       .shared_bytes = [](const DomainShape& shape, RanksIn) { return domain_bytes(shape); },
       .open = [](const DomainShape& shape, const Opening& opening) { return open_domain(shape, opening.memory); },
   };

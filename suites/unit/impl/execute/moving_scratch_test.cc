@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where operations have their scratch, as it lies in a domain after them.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "impl/communicator/communicator.h"
+#include "impl/execute/cpu_machine.h"
+#include "impl/transports/local/domain.h"
+
+namespace tutti {
+namespace {
+
+constexpr int kRanks = 2;
+constexpr int kCalls = 64;
+
+/// All-reduces of so many bytes, staged, and checked.
+void run_calls(Domain& domain, std::size_t bytes) {
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    ranks.emplace_back([&domain, rank, bytes] {
+      const auto communicator =
+          std::move(Communicator::create(domain, rank, {.waiting = Waiting::yield, .cores = kRanks})).value();
+      std::vector<float> input(bytes / sizeof(float)), output(input.size());
+      for (int call = 0; call < kCalls; ++call) {
+        std::ranges::fill(input, static_cast<float>(rank + 1 + call));
+        ASSERT_TRUE(communicator
+                        ->run({.collective = Collective::all_reduce,
+                               .op = Op::sum,
+                               .count = static_cast<Count>(input.size()),
+                               .input = input.data(),
+                               .output = output.data()})
+                        .is_ok());
+        ASSERT_EQ(std::ranges::count(output, static_cast<float>(3 + 2 * call)),
+                  static_cast<std::ptrdiff_t>(output.size()));
+      }
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+}
+
+/// The last byte of a generation's scratch that was written, from its beginning.
+std::size_t reach_of(const Domain& domain, int generation) {
+  const std::size_t area = scratch_stride(domain.shape());
+  const std::byte* const begin = domain.seat(0).scratch + static_cast<std::size_t>(generation) * area;
+  std::size_t end = area;
+  while (end > 0 && begin[end - 1] == std::byte{0}) --end;
+  return end;
+}
+
+TEST(MovingScratch, TakesTurnsInTheAreaOfItsGeneration) {
+  const DomainShape shape = local::shape_for(kRanks);
+  ASSERT_GT(shape.scratch_area, shape.scratch_bytes);
+  for (const std::size_t bytes : {std::size_t{16} << 10U, std::size_t{100} << 10U}) {
+    const auto domain = std::move(local::open_domain(shape)).value();
+    run_calls(*domain, bytes);
+    for (int generation = 0; generation < shape.generations; ++generation) {
+      EXPECT_GT(reach_of(*domain, generation), shape.scratch_area / 2) << bytes << " bytes, generation " << generation;
+    }
+  }
+}
+
+TEST(MovingScratch, StaysWhereItIsIfItIsSmallOrHasNoArea) {
+  const DomainShape moving = local::shape_for(kRanks);
+  DomainShape still = moving;
+  still.scratch_area = 0;
+  for (const auto& [shape, bytes] :
+       {std::pair{moving, CpuMachine::kLeastMovingScratch / 4}, std::pair{still, std::size_t{16} << 10U}}) {
+    const auto domain = std::move(local::open_domain(shape)).value();
+    run_calls(*domain, bytes);
+    for (int generation = 0; generation < shape.generations; ++generation) {
+      EXPECT_LE(reach_of(*domain, generation), 4 * bytes) << bytes << " bytes, generation " << generation;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tutti
