@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where operations have their scratch, as it lies in a domain after them.
+// Where operations have their scratch, as it lies in a domain after them, and that single copies have none.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "impl/communicator/communicator.h"
+#include "impl/communicator/selection.h"
 #include "impl/execute/cpu_machine.h"
 #include "impl/transports/local/domain.h"
 
@@ -18,11 +19,11 @@ namespace {
 constexpr int kRanks = 2;
 constexpr int kCalls = 64;
 
-/// All-reduces of so many bytes, staged, and checked.
-void run_calls(Domain& domain, std::size_t bytes) {
+/// All-reduces of so many bytes, checked. `schedule`: null for what `auto` chooses.
+void run_calls(Domain& domain, std::size_t bytes, const Schedule* schedule = nullptr) {
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < kRanks; ++rank) {
-    ranks.emplace_back([&domain, rank, bytes] {
+    ranks.emplace_back([&domain, rank, bytes, schedule] {
       const auto communicator =
           std::move(Communicator::create(domain, rank, {.waiting = Waiting::yield, .cores = kRanks})).value();
       std::vector<float> input(bytes / sizeof(float)), output(input.size());
@@ -33,7 +34,8 @@ void run_calls(Domain& domain, std::size_t bytes) {
                                .op = Op::sum,
                                .count = static_cast<Count>(input.size()),
                                .input = input.data(),
-                               .output = output.data()})
+                               .output = output.data(),
+                               .schedule = schedule})
                         .is_ok());
         ASSERT_EQ(std::ranges::count(output, static_cast<float>(3 + 2 * call)),
                   static_cast<std::ptrdiff_t>(output.size()));
@@ -75,6 +77,18 @@ TEST(MovingScratch, StaysWhereItIsIfItIsSmallOrHasNoArea) {
     for (int generation = 0; generation < shape.generations; ++generation) {
       EXPECT_LE(reach_of(*domain, generation), 4 * bytes) << bytes << " bytes, generation " << generation;
     }
+  }
+}
+
+TEST(SingleCopy, OfThreadsNeedsNoScratch) {
+  const Problem problem{.collective = Collective::all_reduce, .ranks = kRanks};
+  for (const char* const name : {"two_shot+single_copy", "two_shot+4K+single_copy", "two_shot"}) {
+    const auto tuned = find_tuned(Collective::all_reduce, name).value();
+    const Schedule schedule = schedule_of(tuned, problem);
+    const auto domain = std::move(local::open_domain(local::shape_for(kRanks))).value();
+    run_calls(*domain, std::size_t{64} << 10U, &schedule);
+    const bool is_staged = tuned.tuning.stores != Stores::single_copy;
+    EXPECT_EQ(reach_of(*domain, 0) > 0, is_staged) << name;
   }
 }
 
