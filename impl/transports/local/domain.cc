@@ -80,7 +80,7 @@ class LocalDomain final : public Domain {
 DomainShape shape_for(int ranks) {
   const std::size_t pairs = static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks);
   constexpr std::size_t kPerPair = 8 * 4096;  // reserved, so the budget is address space
-  return deepened(default_shape(ranks, 0, std::max(std::size_t{64} << 20U, pairs * kPerPair)));
+  return default_shape(ranks, 0, std::max(std::size_t{64} << 20U, pairs * kPerPair));
 }
 
 Result<std::unique_ptr<Domain>> open_domain(const DomainShape& shape) {

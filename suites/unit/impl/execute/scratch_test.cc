@@ -19,6 +19,9 @@ namespace {
 constexpr int kRanks = 2;
 constexpr int kCalls = 64;
 
+/// That of processes, in memory of this one.
+DomainShape moving_shape() { return with_moving_scratch(local::shape_for(kRanks)); }
+
 /// All-reduces of so many bytes, checked. `schedule`: null for what `auto` chooses.
 void run_calls(Domain& domain, std::size_t bytes, const Schedule* schedule = nullptr) {
   std::vector<std::thread> ranks;
@@ -55,7 +58,7 @@ std::size_t reach_of(const Domain& domain, int generation) {
 }
 
 TEST(MovingScratch, TakesTurnsInTheAreaOfItsGeneration) {
-  const DomainShape shape = local::shape_for(kRanks);
+  const DomainShape shape = moving_shape();
   ASSERT_GT(shape.scratch_area, shape.scratch_bytes);
   for (const std::size_t bytes : {std::size_t{16} << 10U, std::size_t{100} << 10U}) {
     const auto domain = std::move(local::open_domain(shape)).value();
@@ -67,7 +70,7 @@ TEST(MovingScratch, TakesTurnsInTheAreaOfItsGeneration) {
 }
 
 TEST(MovingScratch, StaysWhereItIsIfItIsSmallOrHasNoArea) {
-  const DomainShape moving = local::shape_for(kRanks);
+  const DomainShape moving = moving_shape();
   DomainShape still = moving;
   still.scratch_area = 0;
   for (const auto& [shape, bytes] :
@@ -85,7 +88,7 @@ TEST(SingleCopy, OfThreadsNeedsNoScratch) {
   for (const char* const name : {"two_shot+single_copy", "two_shot+4K+single_copy", "two_shot"}) {
     const auto tuned = find_tuned(Collective::all_reduce, name).value();
     const Schedule schedule = schedule_of(tuned, problem);
-    const auto domain = std::move(local::open_domain(local::shape_for(kRanks))).value();
+    const auto domain = std::move(local::open_domain(moving_shape())).value();
     run_calls(*domain, std::size_t{64} << 10U, &schedule);
     const bool is_staged = tuned.tuning.stores != Stores::single_copy;
     EXPECT_EQ(reach_of(*domain, 0) > 0, is_staged) << name;
