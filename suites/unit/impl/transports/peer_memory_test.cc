@@ -20,8 +20,7 @@ class Child {
  public:
   Child() : process_(fork()) {
     if (process_ == 0) {
-      pause();
-      _exit(0);
+      while (true) ::pause();
     }
   }
   ~Child() { end(); }
