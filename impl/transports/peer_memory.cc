@@ -41,13 +41,17 @@ std::uint64_t& own_word() {
   return word;
 }
 
+MemoryOffer own_offer() {
+  return {.process = static_cast<std::uint64_t>(getpid()),
+          .address = reinterpret_cast<std::uintptr_t>(&own_word()),
+          .word = own_word()};
+}
+
 }  // namespace
 
 MemoryOffer offer_memory() {
   prctl(PR_SET_PTRACER, getppid(), 0, 0, 0);  // no Yama, no such call: then nothing has to be allowed
-  return {.process = static_cast<std::uint64_t>(getpid()),
-          .address = reinterpret_cast<std::uintptr_t>(&own_word()),
-          .word = own_word()};
+  return own_offer();
 }
 
 Status try_memory(const MemoryOffer& offer) {
@@ -64,7 +68,7 @@ Status try_memory(const MemoryOffer& offer) {
 }
 
 Status expect_peer_memory() {
-  TUTTI_RETURN_IF_ERROR(try_memory(offer_memory()));
+  TUTTI_RETURN_IF_ERROR(try_memory(own_offer()));
   constexpr const char* kScope = "/proc/sys/kernel/yama/ptrace_scope";
   constexpr int kMostScope = 1;  // only descendants, and who is allowed by name
   int scope = 0;

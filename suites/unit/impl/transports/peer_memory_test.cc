@@ -38,10 +38,16 @@ class Child {
   pid_t process_;
 };
 
+class PeerMemory : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!expect_peer_memory().is_ok()) GTEST_SKIP() << "this machine does not let processes do so";
+  }
+};
+
 std::array<std::byte, 3 * 4096> memory;
 
-TEST(PeerMemory, IsReadAndWrittenInAnotherProcess) {
-  if (!expect_peer_memory().is_ok()) GTEST_SKIP() << "this machine does not let processes do so";
+TEST_F(PeerMemory, IsReadAndWrittenInAnotherProcess) {
   memory.fill(std::byte{7});
   Child child;
   memory.fill(std::byte{1});
@@ -57,8 +63,7 @@ TEST(PeerMemory, IsReadAndWrittenInAnotherProcess) {
   EXPECT_EQ(here.back(), std::byte{7});
 }
 
-TEST(PeerMemory, OfAnotherProcessThanMeantIsNotTaken) {
-  if (!expect_peer_memory().is_ok()) GTEST_SKIP() << "this machine does not let processes do so";
+TEST_F(PeerMemory, OfAnotherProcessThanMeantIsNotTaken) {
   MemoryOffer offer = offer_memory();
   Child child;
   EXPECT_TRUE(try_memory(offer).is_ok());
@@ -70,8 +75,7 @@ TEST(PeerMemory, OfAnotherProcessThanMeantIsNotTaken) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("is another one here"));
 }
 
-TEST(PeerMemory, ThatIsNotThereIsAnErrorThatNamesTheProcess) {
-  if (!expect_peer_memory().is_ok()) GTEST_SKIP() << "this machine does not let processes do so";
+TEST_F(PeerMemory, ThatIsNotThereIsAnErrorThatNamesTheProcess) {
   Child child;
   std::byte here{};
   const Status unmapped = read_memory_of(child.process(), &here, reinterpret_cast<const std::byte*>(16), 1);
