@@ -55,7 +55,7 @@ class Denied(unittest.TestCase):
     def test_private_buffers_are_staged_where_ranks_may_not_read_each_other(self):
         with tempfile.TemporaryDirectory() as folder:
             table, rows = pathlib.Path(folder, "once.csv"), pathlib.Path(folder, "rows.csv")
-            table.write_text("collective,place,crowded,buffers,ranks_from,ranks_to,bytes_from,bytes_to,algorithm,segment,stores,source\n"
+            table.write_text(f"{support.TABLE_HEADER}\n"
                              "all_reduce,host,any,any,1,any,0,any,two_shot,0,single_copy,measured\n")
             words = ["run", "all_reduce", "--ranks", "2", "--sizes", "64K", "--budget", "100ms", "--backends", "tutti", "--csv", rows]
             for calls in ["process_vm_readv", "process_vm_writev"]:

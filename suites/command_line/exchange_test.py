@@ -51,20 +51,7 @@ class Exchange(unittest.TestCase):
         return result
 
 
-MACHINE = """
-name = "one rank a node"
-ranks_per_node = 1
-[far]
-latency = 1000
-send = 300
-receive = 300
-wire = [[0, 0], [1000000, 100000]]
-[node]
-flag = 0
-reduce = [[0, 0], [1000000, 50000]]
-copy = [[0, 0], [1000000, 20000]]
-read = 0
-"""
+MACHINE = support.LOGGP.replace("copy = 0", "copy = [[0, 0], [1000000, 20000]]")
 
 
 def changed(text, old, new, which=0):

@@ -10,21 +10,6 @@ import unittest
 
 import support
 
-LOGGP = """
-name = "one rank a node"
-ranks_per_node = 1
-[far]
-latency = 1000
-send = 300
-receive = 300
-wire = [[0, 0], [1000000, 100000]]
-[node]
-flag = 0
-reduce = [[0, 0], [1000000, 50000]]
-copy = 0
-read = 0
-"""
-
 
 class Simulate(unittest.TestCase):
     def simulate(self, *arguments):
@@ -79,7 +64,7 @@ class Simulate(unittest.TestCase):
             self.assertEqual(support.run("simulate", *asked, *words).code, 2, words)
 
     def test_times_are_those_of_the_closed_forms(self):
-        rows = self.rows("all_reduce", "--machine", self.on_file(LOGGP), "--ranks", "16", "--sizes", "64K")
+        rows = self.rows("all_reduce", "--machine", self.on_file(support.LOGGP), "--ranks", "16", "--sizes", "64K")
         us = {row["algorithm"]: float(row["predicted_us"]) for row in rows}
         self.assertAlmostEqual(us["ring"], 30 * (1.6 + 4096e-4) + 15 * 4096 * 5e-5, places=3)
         self.assertAlmostEqual(us["recursive_doubling"], 4 * (1.6 + 65536 * 1.5e-4), places=3)
@@ -124,16 +109,16 @@ class Simulate(unittest.TestCase):
         asked = ["all_reduce", "--algorithms", "recursive_doubling", "--ranks", "16", "--sizes", "1M", "--machine"]
         us = [float(row["predicted_us"]) for text in
               [tree.format(1), tree.format(4), tree.format(4) + '[[fault]]\nwhat = "uplink"\nleaf = "B"\nshare = "50%"\n']
-              for row in self.rows(*asked, self.on_file(LOGGP + text))]
+              for row in self.rows(*asked, self.on_file(support.LOGGP + text))]
         self.assertEqual(us, sorted(set(us)), "each is slower than the one before")
-        slow = self.on_file(LOGGP + tree.format(4) + '[[fault]]\nwhat = "uplink"\nleaf = "B"\nshare = "50%"\n')
+        slow = self.on_file(support.LOGGP + tree.format(4) + '[[fault]]\nwhat = "uplink"\nleaf = "B"\nshare = "50%"\n')
         self.assertRegex(self.simulate(*asked, slow), r"(?m)^# longer than without the 1 fault of the file\n.*\n.*\n +1048576 +\+\d+\.\d$")
         (row,) = self.rows(*asked, slow)
         self.assertEqual([float(row["without_faults_us"]), float(row["predicted_us"])], us[1:])
 
     def test_the_critical_path_of_a_ring(self):
         page = self.simulate("all_reduce", "--algorithms", "ring", "--ranks", "4", "--sizes", "64K", "--machine",
-                             self.on_file(LOGGP), "--path", "--links")
+                             self.on_file(support.LOGGP), "--path", "--links")
         self.assertIn("# critical path: 21.89 us, 7 steps, 6 transfers between ranks\n", page)
         shares = dict(re.findall(r"(?m)^#   (\S.*?) {2,}(\S+) us", page))
         self.assertEqual(shares, {"processors send and receive": "3.600", "reducing and copying": "2.458", "latency": "6.000",
@@ -153,7 +138,7 @@ class Simulate(unittest.TestCase):
     def test_links_of_a_tapered_tree(self):
         tree = '[network]\nshape = "fat-tree"\nleaf = 4\ntaper = 4\n'
         page = self.simulate("all_reduce", "--algorithms", "recursive_doubling", "--ranks", "16", "--sizes", "1M", "--machine",
-                             self.on_file(LOGGP + tree), "--path", "--links")
+                             self.on_file(support.LOGGP + tree), "--path", "--links")
         self.assertIn("waiting for a link", page)
         self.assertIn("over uplink of leaf", page)
         self.assertRegex(page, r"(?m)^ +\S+ +\S+  uplink of leaf A$")
@@ -212,8 +197,8 @@ class Simulate(unittest.TestCase):
             self.assertEqual(path.read_text(), self.simulate("all_reduce", "--ranks", "8", "--csv", "-"))
 
     def test_mistakes_name_the_value_and_what_is_right(self):
-        broken = self.on_file(LOGGP.replace("latency", "latncy"))
-        no_near = self.on_file(LOGGP.replace("ranks_per_node = 1", "ranks_per_node = 4"))
+        broken = self.on_file(support.LOGGP.replace("latency", "latncy"))
+        no_near = self.on_file(support.LOGGP.replace("ranks_per_node = 1", "ranks_per_node = 4"))
         for arguments, code, words in [
                 (["all_redice"], 2, ["'all_redice'", "'all_reduce'"]),
                 (["all_reduce", "--algorithms", "rign"], 2, ["--algorithms", "'rign'", "did you mean 'ring'?"]),

@@ -43,6 +43,23 @@ at_night = unittest.skipUnless("TUTTI_NIGHT" in os.environ, "it takes long: a pa
 
 RANK_VARIABLES = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "TUTTI_RANK"]  # of what mpirun starts, and of the own spawn
 MARK = "TUTTI_TEST_MARK"
+# Columns of a selection table, without those that may be left out.
+TABLE_HEADER = "collective,place,crowded,buffers,ranks_from,ranks_to,bytes_from,bytes_to,algorithm,segment,stores,source"
+# A machine of the LogGP model alone.
+LOGGP = """
+name = "one rank a node"
+ranks_per_node = 1
+[far]
+latency = 1000
+send = 300
+receive = 300
+wire = [[0, 0], [1000000, 100000]]
+[node]
+flag = 0
+reduce = [[0, 0], [1000000, 50000]]
+copy = 0
+read = 0
+"""
 LEFT_OVER = re.compile(r"^(tutti|vader|ompi|osc|sm_|shm_|open_mpi|mpich|Intel_MPI)")  # names that tutti or an MPI may leave in /dev/shm
 
 

@@ -11,7 +11,7 @@ import unittest
 import joined_test
 import support
 
-HEADER = "collective,place,crowded,buffers,ranks_from,ranks_to,bytes_from,bytes_to,algorithm,segment,stores,source"
+HEADER = support.TABLE_HEADER
 RING = f"{HEADER}\nall_reduce,host,any,any,1,any,0,any,ring,0,tried,measured\n"
 HALVING = f"{HEADER}\nall_reduce,host,any,any,1,any,0,99,halving,0,tried,simulated fat_tree\n"
 ONE_CELL = ["all_reduce", "--sizes", "64", "--ranks", "2", "--backends", "tutti", "--budget", "100ms", "--no-limit"]
@@ -201,8 +201,8 @@ class Tune(WithTables):
         self.assertEqual(found[0]["table"], named.group(1))
 
     def test_check_says_whether_a_table_fits(self):
-        """Segments of 1 KiB cannot be what fits 256 KiB, on any machine; and `tune` finds what does."""
-        slow = self.file("slow.csv", f"{HEADER}\nall_reduce,host,any,any,1,any,0,any,two_shot,1024,tried,measured\n")
+        """Segments of 256 B cannot be what fits 256 KiB, on any machine; and `tune` finds what does."""
+        slow = self.file("slow.csv", f"{HEADER}\nall_reduce,host,any,any,1,any,0,any,two_shot,256,tried,measured\n")
         words = ["all_reduce", "--ranks", "2", "--buffers", "private", "--sizes", "256K", "--blocks", "8", "--budget", "60s", "--table", slow]
         files = [self.folder / name for name in ["found.json", "found.xml", "found.md"]]
         result = support.run("tune", *words, "--check", "--json", files[0], "--junit", files[1], "--summary", files[2],
@@ -218,8 +218,8 @@ class Tune(WithTables):
         result = support.run("tune", *words, "--out", table, limit=support.patience(90))
         self.assertEqual(result.code, 0, result)
         [row] = csv.DictReader(line for line in table.read_text().splitlines() if not line.startswith("#"))
-        self.assertEqual(row["default"], "two_shot+1K")
-        self.assertNotEqual((row["algorithm"], row["segment"]), ("two_shot", "1024"))
+        self.assertEqual(row["default"], "two_shot+256")
+        self.assertNotEqual((row["algorithm"], row["segment"]), ("two_shot", "256"))
         self.assertGreater(float(row["gain_low"]), 1.1)
 
     def test_simulate_writes_rows_where_nothing_was_measured(self):
