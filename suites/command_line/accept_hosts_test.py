@@ -73,7 +73,7 @@ class AcceptedHosts(unittest.TestCase):
     def stop(self, run):
         """^C, and what became of the run."""
         run.process.send_signal(signal.SIGINT)
-        result = run.wait(support.patience(20))
+        result = run.wait(20)
         self.assertEqual(run.left_behind(), [], result)
         return result
 
@@ -121,7 +121,7 @@ class AcceptedHosts(unittest.TestCase):
     def test_a_node_whose_rank_is_killed_once_while_it_plays_alone_is_well(self):
         with self.on("a,b", stages="alone") as run:
             os.kill(self.until(run, "a rank on a", lambda: self.processes(run, "rank").get("a")), signal.SIGKILL)
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual([line["group"] for line in self.failed(run)], [["a"]], result)
             self.assertNotRegex(result.out, r"(?m)^  a +FAIL dead")
             self.assertEqual(run.left_behind(), [], result)
@@ -143,7 +143,7 @@ class AcceptedHosts(unittest.TestCase):
 
     def test_a_host_that_does_not_come_is_untested_and_the_others_play(self):
         with self.on("a,absent,b", "--budget", "4s") as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertRegex(result.out, r"absent +ERROR")
             self.assertRegex(result.out, r"# init, from the start of the processes to their first collective: \S+ s \(median of \d+ groups\), \S+ s at most: (a, b|b, a)\n")
             self.assertIn("exited with code 255 before it had come: no route to absent", result.out)
@@ -153,7 +153,7 @@ class AcceptedHosts(unittest.TestCase):
 
     def test_all_nodes_soak_and_train_and_the_inventory_names_what_differs(self):
         with self.on("a,b,c", "--soak", "1s", "--json", "{folder}/json", stages="inventory,soak,job") as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             self.assertEqual({line["stage"]: line["group"] for line in self.written(run)},
                              {"soak": ["a", "b", "c"], "job": ["a", "b", "c"]})
@@ -168,7 +168,7 @@ class AcceptedHosts(unittest.TestCase):
         with self.on("a,b", stages="soak") as run:
             victim = self.until(run, "a rank on a", lambda: self.processes(run, "rank").get("a"))
             os.kill(victim, signal.SIGKILL)
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, CRASH, result)
             self.assertRegex(result.out, r"FAIL\. [ab] and [ab] failed when they played together: .*killed by signal 9")
             self.assertEqual(run.left_behind(), [], result)
@@ -178,7 +178,7 @@ class AcceptedHosts(unittest.TestCase):
         for system in ["tutti", "gloo"]:
             with self.subTest(system), self.on("a,b,c,d", "--soak", "3s", "--message-size", "64K", "--backend", system,
                                                stages="alone,pairs,shifts,rings,groups,soak,job") as run:
-                result = run.wait(support.patience(600))
+                result = run.wait(600)
                 self.assertIn(result.code, [0, 4, 6], result)  # hosts that share two cores are unsteady
                 stages = {line["stage"] for line in self.written(run)}
                 # Suspects play again: by turns hosts have a core and have none.
@@ -193,7 +193,7 @@ class AcceptedHosts(unittest.TestCase):
             self.until(run, "64 hosts", lambda: len(self.processes(run, "host")) == 64, limit=120)
             self.after(run, 1)
             os.kill(self.processes(run, "host")["n5"], signal.SIGKILL)
-            result = run.wait(support.patience(400))
+            result = run.wait(400)
             self.assertEqual(result.code, CRASH, result)
             told = json.loads((run.path / "json").read_text())
             dead = {name for finding in told["findings"] if finding["verdict"] == "FAIL" for name in finding["nodes"]}
@@ -216,7 +216,7 @@ class AcceptedHosts(unittest.TestCase):
 
     def test_rails_are_resolved_on_each_host_and_one_that_is_not_there_is_named(self):
         with self.on("a,b", "--rails", "127.0.0.0/8,no-such0,lo", "--budget", "3s", "--json", "{folder}/json") as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 3, result)
             self.assertRegex(result.out, r"ERROR: rail no-such0: a is not tested: 'no-such0' is neither an interface of this machine nor its address")
             self.assertEqual({line["rail"] for line in self.written(run)}, {"127.0.0.0/8"})

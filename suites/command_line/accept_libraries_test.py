@@ -61,7 +61,7 @@ class Mpis(Agents):
     def plays(self, name):
         with self.on("a,b", "accept", "--backend", name, "--stages", "groups,job", "--message-size", "64K", "--margin", "50%", "--timeout", "30s",
                      "--lines", "{folder}/lines", "--json", "{folder}/json", agent=NAMED, interface="lo") as run:
-            result = run.wait(support.patience(300))
+            result = run.wait(300)
             self.assertEqual(result.code, 0, result)
             self.assertIn(f"# groups, job: played by {name}; all else by tutti over tcp\n", result.out)
             lines = [json.loads(line) for line in (run.path / "lines").read_text().splitlines()[1:]]
@@ -84,7 +84,7 @@ class Mpis(Agents):
     def test_a_start_that_fails_is_named_and_ends_its_group_only(self):
         # An agent that runs words, and no line of a shell, starts hosts and no mpirun.
         with self.on("a,b", "accept", "--backend", "openmpi", "--stages", "groups", "--timeout", "20s", "--lines", "{folder}/lines", agent=PLAIN) as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 5, result)
             self.assertRegex(result.out, r"FAIL\. a and b are not well with openmpi \(mpirun .*\), and are with tutti over tcp: the configuration of openmpi")
             self.nothing_is_left(run)

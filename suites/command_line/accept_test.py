@@ -182,7 +182,7 @@ class OnHosts(Agents):
             while (not lines.exists() or lines.read_text().count("\n") < 6) and time.monotonic() < end:
                 time.sleep(0.1)
             run.process.send_signal(signal.SIGTERM)
-            result = run.wait(support.patience(30))
+            result = run.wait(30)
             self.assertEqual(result.code, 130, result)
             self.assertIn("INCOMPLETE", result.out, result)
             self.assertIn("interrupted by signal 15", result.err, result)

@@ -20,7 +20,7 @@ class BadInput(unittest.TestCase):
     def refused(self, *arguments, names, code=USAGE, **options):
         """`names`: what stderr must contain, the mistake and its remedy."""
         with self.subTest(" ".join(map(str, arguments))):
-            result = support.run(*arguments, limit=support.patience(20), **options)
+            result = support.run(*arguments, limit=20, **options)
             self.assertEqual(result.code, code, result)
             self.assertEqual(result.out, "", result)
             lines = result.err.splitlines()
@@ -38,7 +38,7 @@ class NothingDone(unittest.TestCase):
                 ("check all_reduce --transports tcp --pretend-hosts 2 --algorithms two_shot --ranks 2", "nothing was checked: no case is left"),
                 ("check all_reduce --faults wrong_root --ranks 2", "nothing was tried: no fault applies")]:
             with self.subTest(words):
-                result = support.run(*words.split(), limit=support.patience(30))
+                result = support.run(*words.split(), limit=30)
                 self.assertEqual(result.code, ENVIRONMENT, result)
                 self.assertIn(says, result.err)
 

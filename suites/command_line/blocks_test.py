@@ -30,7 +30,7 @@ def columns_of(rows):
 class Measured(unittest.TestCase):
     def sweep(self, *words):
         with support.Run("run", *words, *HOST, "--sizes", "8,4096", "--budget", "1s", *FILES) as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             self.assertEqual(run.left_behind(), [])
             _, rows = run.rows()
@@ -82,7 +82,7 @@ class Measured(unittest.TestCase):
     def test_a_case_is_brought_back(self):
         case = "all_reduce/tutti.ring/local/bfloat16/avg/P3.blocks/none/1002B/out/private/isolated"
         with support.Run("check", "--case", case, "--device", "host", "--lanes", "2", "--csv", "{folder}/rows.csv") as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             rows = run.rows()[1]
         self.assertEqual([(row["case"], row["verdict"]) for row in rows], [(case, "ok")])
@@ -95,7 +95,7 @@ class Checked(unittest.TestCase):
         with support.Run("check", "pingpong", "bandwidth", "bibandwidth", "message_rate", "scan", "exscan", "all_gather_v",
                          "all_to_all_v", "--ranks", "1,2,3", *HOST, "--dtypes", "int32", "--ops", "sum", "--lanes", "3",
                          "--csv", "{folder}/rows.csv") as run:
-            result = run.wait(support.patience(120))
+            result = run.wait(120)
             self.assertEqual(result.code, 0, result)
             rows = run.rows()[1]
         ok, = re.findall(r"^# check: (\d+) cases as blocks, \1 ok, 0 wrong, 0 neither, 0 not run; every plan proved", result.out, re.M)
@@ -105,13 +105,13 @@ class Checked(unittest.TestCase):
 
     def test_faults_are_found(self):
         result = support.run("check", "all_reduce", "broadcast", "all_to_all_v", "--faults", "all", "--ranks", "3", *HOST,
-                             limit=support.patience(120))
+                             limit=120)
         self.assertEqual(result.code, 0, result)
         self.assertRegex(result.out, r"(?m)^# faults: .* as blocks, seed 1: \d{2,} caught .*, 0 missed,")
 
     def test_faults_on_two_devices_are_found(self):
         result = support.run("check", "all_reduce", "broadcast", "--faults", "all", "--ranks", "3", *HOST, "--gpus", "2",
-                             limit=support.patience(120))
+                             limit=120)
         self.assertEqual(result.code, 0, result)
         self.assertRegex(result.out, r"(?m)^# faults: .* as blocks, seed 1: \d{2,} caught .*, 0 missed,")
 
@@ -134,7 +134,7 @@ class OnGpus(unittest.TestCase):
     def test_ranks_on_two_gpus_are_right_and_launched_together(self):
         with support.Run("check", "all_reduce", "all_gather", "--ranks", "2,3", *ON_GPUS, "--csv", "{folder}/rows.csv",
                          environment={**TWO_GPUS, "TUTTI_DOUBLE_LOG": "{folder}/log"}) as run:
-            result = run.wait(support.patience(120))
+            result = run.wait(120)
             self.assertEqual(result.code, 0, result)
             rows = [row for row in run.rows()[1] if row["buffers"] == "private"]
             self.assertGreater(len(rows), 20)
@@ -153,7 +153,7 @@ class OnGpus(unittest.TestCase):
         for words, blocks, lanes in [([], [2, 4], ""), (["--lanes", "1"], [1, 2], "1")]:
             with self.subTest(words), support.Run("check", "all_reduce", "--ranks", "3", *ON_GPUS, *words,
                                                   "--csv", "{folder}/rows.csv", environment=four) as run:
-                result = run.wait(support.patience(60))
+                result = run.wait(60)
                 self.assertEqual(result.code, 0, result)
                 self.assertEqual({row["lanes"] for row in run.rows()[1] if row["verdict"] == "ok"}, {lanes})
                 log = set((run.path / "log").read_text().splitlines())
@@ -162,7 +162,7 @@ class OnGpus(unittest.TestCase):
 
     def test_faults_of_plans_are_found(self):
         result = support.run("check", "all_reduce", "all_to_all_v", "--faults", "all", "--ranks", "3",
-                             *ON_GPUS, limit=support.patience(120), environment=TWO_GPUS)
+                             *ON_GPUS, limit=120, environment=TWO_GPUS)
         self.assertEqual(result.code, 0, result)
         self.assertRegex(result.out, r"(?m)^# faults: .* as blocks, seed 1: 15 caught .*, 0 missed, 13 not applicable, 0 not injected")
         self.assertRegex(result.out, r"(?m)^  not applicable   flipped_bit +the arithmetic of a GPU's kernels cannot be replaced$")
@@ -172,7 +172,7 @@ class OnGpus(unittest.TestCase):
         for cadence in ["isolated", "streaming"]:
             with support.Run("run", "all_reduce", "broadcast", "--backends", "tutti", "--ranks", "3", *ON_GPUS, "--sizes", "1K", "--budget", "1s",
                              "--cadence", cadence, "--csv", "{folder}/rows.csv", environment=TWO_GPUS) as run:
-                result = run.wait(support.patience(60))
+                result = run.wait(60)
                 self.assertEqual(result.code, 0, result)
                 rows = run.rows()[1]
             self.assertEqual([(row["verdict"], row["memory"], row["time_on_gpu"]) for row in rows], [("ok", "gpu", "")] * 2, rows)
@@ -198,7 +198,7 @@ class OnGpus(unittest.TestCase):
 class Refused(unittest.TestCase):
     def refused(self, code, *words, said):
         with support.Run(*words) as run:
-            result = run.wait(support.patience(30))
+            result = run.wait(30)
             self.assertEqual(result.code, code, result)
             self.assertEqual(result.err.strip(), said)
             return result
@@ -208,7 +208,7 @@ class Refused(unittest.TestCase):
         for command in [["run", "all_reduce", "--backends", "tutti", "--csv", "{folder}/rows.csv"], ["check", "all_reduce"],
                         ["check", "soak", "--operations", "10"], ["check", "all_reduce", "--faults", "all"]]:
             with support.Run(*command, "--ranks-as", "blocks", "--ranks", "2") as run:
-                result = run.wait(support.patience(30))
+                result = run.wait(30)
                 self.assertEqual(result.code, ENVIRONMENT, result)
                 said = result.err.strip().splitlines()
                 self.assertEqual(len(said), 1, result)
@@ -246,7 +246,7 @@ class Refused(unittest.TestCase):
         for words, teams, threads in [(["--ranks", "2000"], 2000, 1), (["--ranks", "300", "--lanes", "4"], 1200, 1),
                                       (["--ranks", "8", "--lanes", "64", "--block-threads", "4"], 512, 4)]:
             with support.Run("run", "all_reduce", "--backends", "tutti", *HOST, *words, "--sizes", "8", *FILES) as run:
-                result = run.wait(support.patience(30))
+                result = run.wait(30)
                 self.assertEqual(result.code, ENVIRONMENT, result)
                 self.assertEqual(result.err.strip(), f"tutti: rank 0: {teams} blocks of {threads} threads are {teams * threads} threads of "
                                                      "the host: at most 1024")
@@ -276,7 +276,7 @@ class Ended(unittest.TestCase):
         before = support.shared_memory()
         run, _ = self.started()
         run.process.send_signal(signal.SIGINT)
-        result = run.wait(support.patience(5))
+        result = run.wait(5)
         self.assertEqual(result.code, INTERRUPTED, result)
         self.assertIn("interrupted", result.err)
         self.assert_kept(run, result)
@@ -285,7 +285,7 @@ class Ended(unittest.TestCase):
     def test_the_ranks_are_killed(self):
         run, pid = self.started()
         os.kill(pid, signal.SIGKILL)
-        result = run.wait(support.patience(KILL_LIMIT))
+        result = run.wait(KILL_LIMIT)
         self.assertEqual(result.code, CRASH, result)
         self.assertRegex(result.err, rf"(?m)^tutti: rank 0 \(pid {pid}\) .*was killed by signal 9", result)
         self.assert_kept(run, result)

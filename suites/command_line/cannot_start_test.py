@@ -56,7 +56,7 @@ class Later(unittest.TestCase):
     @support.needs_openmpi
     def test_one_that_nobody_named_is_left_out(self):
         with self.begin("exit") as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             self.assertEqual({name for name, _ in self.measured(one)}, {"tutti", *support.REFERENCES}, result)
             why = r"ranks of backend fails_later cannot be started here: mpirun \(pid \d+\) exited with code 7: " \
@@ -70,7 +70,7 @@ class Later(unittest.TestCase):
     def named(self, faults):
         for fault, said in faults.items():
             with self.subTest(fault), self.begin(fault, "--backends", "tutti,fails_later") as one:
-                result = one.wait(support.patience(60))
+                result = one.wait(60)
                 self.assertEqual(result.code, 3, result)
                 self.assertRegex(result.err, rf"(?m)^tutti: ranks of backend fails_later cannot be started here: .*{said}")
                 self.assertEqual(self.measured(one), {("tutti", "spawn")}, result)
@@ -92,7 +92,7 @@ class Later(unittest.TestCase):
         for launches in [1, 2]:
             with self.subTest(launches=launches), \
                     self.begin("exit", "--backends", "tutti,fails_later,openmpi", "--launches", launches) as one:
-                result = one.wait(support.patience(60))
+                result = one.wait(60)
                 self.assertEqual(result.code, 3, result)
                 self.assertEqual(self.measured(one), {("tutti", "openmpi"), ("openmpi", "openmpi")}, result)
                 self.assertEqual(len(one.rows()[1]), 2 * launches)
@@ -150,7 +150,7 @@ class Surroundings(unittest.TestCase):
                     os.chmod(folder, 0o777)
                     rows = pathlib.Path(folder, "rows.csv")
                     result = support.run(*words[1:], support.PROGRAM, *SWEEP, "--csv", rows, program=words[0],
-                                         environment={"TMPDIR": "/tmp"}, limit=support.patience(60))
+                                         environment={"TMPDIR": "/tmp"})
                     self.assertEqual(result.code, 0, result)
                     measured = {row["backend"] for row in support.read_csv(rows)[1] if row["verdict"] == "ok"}
                 without = {line.split()[2].rstrip(":") for line in result.err.splitlines() if line.startswith("# without ")}
@@ -158,7 +158,7 @@ class Surroundings(unittest.TestCase):
                 self.assertIn("tutti", measured)
                 self.assertEqual(measured & without, set(), result)
                 listed = support.run(*words[1:], support.PROGRAM, "list", "--json", program=words[0],
-                                     environment={"TMPDIR": "/tmp"}, limit=support.patience(60))
+                                     environment={"TMPDIR": "/tmp"})
                 available = {one["name"] for one in json.loads(listed.out)["backends"] if one["available"]}
                 self.assertEqual(available, measured, listed)
 

@@ -24,7 +24,7 @@ class ComingFrom(unittest.TestCase):
             if words[0] == "run":
                 words += ["--budget", "500ms"]  # so that all of them take half a minute
             with self.subTest(command), support.Run(*words) as one:
-                result = one.wait(support.patience(60))
+                result = one.wait(60)
                 self.assertEqual(result.code, 0, result)
                 if words[0] == "run":
                     verdicts = "0 ok, 0 wrong, [1-9]" if "--check none" in command else "[1-9]\\d* ok, 0 wrong, 0"

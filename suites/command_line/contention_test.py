@@ -12,7 +12,7 @@ FEW = ["--sizes", "4K", "--iterations", "16"]
 class Contention(unittest.TestCase):
     def measure(self, *arguments, **options):
         with support.Run("run", *arguments, "--csv", "{folder}/rows.csv", "--json", "{folder}/run.json", **options) as one:
-            result = one.wait(support.patience(120))
+            result = one.wait(120)
             self.assertEqual(result.code, 0, result)
             record = support.read_json(one.path / "run.json")
             self.compared = support.run("compare", one.path / "rows.csv", one.path / "rows.csv")
@@ -70,7 +70,7 @@ class Contention(unittest.TestCase):
     def test_a_system_that_is_wrong_is_wrong_in_its_groups(self):
         with support.Run("run", "all_reduce", "--ops", "min", "--groups", "2x2", "--backends", "max_for_min", *FEW, "--csv", "{folder}/rows.csv",
                          environment={"TUTTI_BACKENDS": os.environ["TUTTI_LAZY_BACKENDS"]}) as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 1, result)
             self.assertEqual({row["verdict"] for row in one.rows()[1]}, {"wrong"}, result)
 
@@ -80,7 +80,7 @@ class Contention(unittest.TestCase):
             one.wait_for_rows(4)
             one.note_memory()
             os.kill(ranks[3], signal.SIGKILL)
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 5, result)
             self.assertIn("rank 3", result.err)
             self.assertEqual(one.left_behind(), [])
@@ -116,7 +116,7 @@ class Contention(unittest.TestCase):
                 ("--groups 2x2 --beside broadcast --algorithms ring", ["--algorithms", "did you mean --algorithms auto?"]),
                 ("--beside broadcast", ["--beside", "without --groups"])]:
             with self.subTest(words):
-                result = support.run("run", "all_reduce", "--backends", "tutti", *words.split(), limit=support.patience(20))
+                result = support.run("run", "all_reduce", "--backends", "tutti", *words.split(), limit=20)
                 self.assertEqual(result.code, 2, result)
                 for part in parts:
                     self.assertIn(part, result.err, result)

@@ -30,7 +30,7 @@ def crowd_of(pid):
 class Crowd(Agents):
     def measure(self, *arguments):
         with support.Run(*arguments, "--csv", "{folder}/rows.csv", "--json", "{folder}/run.json") as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             self.assertEqual(one.left_behind(), [])
             return result, one.rows()[1], support.read_json(one.path / "run.json")["rows"], (one.path / "rows.csv").read_text()
@@ -63,8 +63,7 @@ class Crowd(Agents):
             self.assertEqual(compared.code, 3, compared)
             self.assertIn("under usual conditions, and under 3 busy threads beside the ranks", compared.out)
             (path / "suite.toml").write_text('cells = ["all_reduce/shm/float/sum/P2.processes/none/64B/out/private/isolated"]\n')
-            gated = support.run("gate", "--baseline", path / "crowded.csv", "--suite", path / "suite.toml", "--cell-time", "20ms",
-                                limit=support.patience(60))
+            gated = support.run("gate", "--baseline", path / "crowded.csv", "--suite", path / "suite.toml", "--cell-time", "20ms")
             self.assertEqual(gated.code, 3, gated)
             self.assertIn("with crowd '3 threads', a gate measures with 'none'", gated.out)
 
@@ -83,7 +82,7 @@ class Crowd(Agents):
                     cores = set.union(*(os.sched_getaffinity(pid) for pid in ranks.values()))
                     self.assertEqual(list(found[ranks[0]].values()), [cores] * 5)
                 run.process.terminate()
-                run.wait(support.patience(20))
+                run.wait(20)
                 self.assertEqual(run.left_behind(), [])
 
     @support.needs_openmpi

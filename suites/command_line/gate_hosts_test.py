@@ -35,7 +35,7 @@ sizes = ["64"]
         cls.on = ["--hosts", "a:1,b:1", "--agent", agent, "--interface", "127.0.0.1"]
         (cls.folder / "suite.toml").write_text(cls.SUITE)
         with support.Run("run", "--suite", cls.folder / "suite.toml", *cls.on, "--budget", "2s", "--csv", "{folder}/rows.csv") as run:
-            if run.wait(support.patience(60)).code != OK:
+            if run.wait(60).code != OK:
                 raise AssertionError("no baseline")
             cls.recorded = (run.path / "rows.csv").read_text()
             cls.rows = run.rows()[1]

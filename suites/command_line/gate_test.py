@@ -81,7 +81,7 @@ class Gate(unittest.TestCase):
                 prepare(folder_of_other.path)
             words = [str(word).replace("{other}", str(folder_of_other.path)) for word in arguments]
             with support.Run("gate", *words, "--suite", folder_of_suite.path / "suite.toml", *QUICK, *OUTPUTS) as run:
-                result = run.wait(support.patience(120))
+                result = run.wait(120)
                 self.assertEqual(run.left_behind(), [])
                 table = table_of(result.out)
                 self.junit_agrees(run.path / "gate.xml", table, *words)
@@ -192,7 +192,7 @@ class Verdicts(Gate):
             suite.write_text(SMALL)
             for name, words in [("hot", []), ("cold", ["--cache", "cold"])]:
                 first = support.run("run", "all_reduce", "--sizes", "64,1M", "--ranks", 2, "--ranks-as", "tasks",
-                                    "--budget", "200ms", *words, "--csv", path / f"{name}.csv", limit=support.patience(60))
+                                    "--budget", "200ms", *words, "--csv", path / f"{name}.csv")
                 self.assertEqual(first.code, OK, first)
             header, *rows = (path / "hot.csv").read_text().splitlines()
             place = header.split(",").index("machine") - len(header.split(","))  # from the end: a reason may have commas
@@ -238,7 +238,7 @@ class Verdicts(Gate):
             suite.write_text(SMALL)
             self.baseline(NEVER)["prepare"](path)
             first = support.run("gate", "--baseline", path / "base.csv", "--suite", suite, *QUICK, "--csv",
-                                path / "rows.csv", limit=support.patience(60))
+                                path / "rows.csv")
             self.assertEqual(first.code, OK, first)
         result, table = self.gate("--baseline", "{other}/rows.csv", prepare=prepare)
         self.assertFalse(set(table.values()) & {"wrong", "missing"}, result)
@@ -335,7 +335,7 @@ class Listed(Gate):
             (folder.path / "suite.toml").write_text(SMALL)
             prepare(folder.path)
             words = [str(word).replace("{other}", str(folder.path)) for word in arguments]
-            return support.run("gate", "--list", *words, "--suite", folder.path / "suite.toml", *QUICK, limit=support.patience(60))
+            return support.run("gate", "--list", *words, "--suite", folder.path / "suite.toml", *QUICK)
 
     def test_steps_of_each_cell_and_the_time_of_a_gate(self):
         result = self.listed("--against", "{other}", "--blocks", "10", **self.build("float(size)"))
@@ -377,7 +377,7 @@ class Interrupted(Gate):
                 while "block 5 of" not in run.texts() and run.process.poll() is None and time.monotonic() < end:
                     time.sleep(0.01)
                 run.process.send_signal(signal.SIGTERM)
-                result = run.wait(support.patience(30))
+                result = run.wait(30)
                 self.assertEqual((result.code, table_of(result.out)), (INTERRUPTED, {CELLS[0]: "undecided"}), result)
                 self.assertEqual(run.left_behind(), [])
                 self.assertIn("<!DOCTYPE html>", (run.path / "gate.html").read_text(), "what was measured is drawn")
@@ -407,7 +407,7 @@ class Unwritable(Gate):
             with support.Run("gate", "--baseline", folder.path / "base.csv", "--suite", folder.path / "suite.toml", *QUICK,
                              *words, program=patient) as run:
                 break_it(folder.path, run)
-                result = run.wait(support.patience(60))
+                result = run.wait(60)
                 self.assertEqual(run.left_behind(), [])
             self.assertEqual((result.code, table_of(result.out)), (USAGE, dict.fromkeys(CELLS, "faster")), result)
             self.files = {path.name: path.read_text() for path in folder.path.iterdir() if path.is_file()}

@@ -36,7 +36,7 @@ class Sweep(unittest.TestCase):
         """Rows and record of a sweep that leaves nothing behind. Each cell has its calls, however slow the machine is: of a
         budget the last cells may get nothing."""
         with support.Run("run", *arguments, "--iterations", "5", *FILES) as one:
-            result = one.wait(support.patience(120))
+            result = one.wait(120)
             self.assertEqual(result.code, 0, result)
             self.assertEqual(one.left_behind(), [])
             return one.rows()[1], support.read_json(one.path / "record.json")
@@ -108,7 +108,7 @@ class Gate(unittest.TestCase):
             suite = pathlib.Path(folder, "suite.toml")
             suite.write_text(f"[[sweep]]\ncollectives = {json.dumps(collectives)}\nsizes = ['64']\nranks = '2'\n")
             return support.run("gate", "--against", "gloo", "--suite", suite, "--cell-time", "10ms",
-                               limit=support.patience(120))
+                               limit=120)
 
     def test_cells_are_compared(self):
         result = self.gate(["all_reduce", "broadcast"])

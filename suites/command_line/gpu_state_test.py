@@ -19,7 +19,7 @@ OK, SLOWER = 0, 4
 
 def rows_of(*words, **environment):
     with support.Run("run", *words, "--ranks", "2", "--csv", "{folder}/rows.csv", environment={**GPU, **environment}) as one:
-        result = one.wait(support.patience(60))
+        result = one.wait(60)
         assert result.code == OK, result
         return one.rows()[1]
 
@@ -65,7 +65,7 @@ class Rows(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="tutti-test-") as folder:
             first, second = pathlib.Path(folder, "first.csv"), pathlib.Path(folder, "second.csv")
             run = support.run("run", "all_reduce", "--backends", "nccl", "--sizes", "8", "--ranks", 2, "--budget", "1s", "--csv", first,
-                              environment=GPU, limit=support.patience(60))
+                              environment=GPU)
             self.assertEqual(run.code, OK, run)
             second.write_text(first.read_text().replace("Double 0", "Double 9"))
             result = support.run("compare", first, second)
@@ -76,7 +76,7 @@ class Rows(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="tutti-test-") as folder:
             path = pathlib.Path(folder, "baseline.csv")
             first = support.run("run", "all_reduce", "--sizes", "64", "--ranks", 2, "--ranks-as", "tasks", "--budget", "200ms",
-                                "--csv", path, limit=support.patience(60))
+                                "--csv", path)
             self.assertEqual(first.code, OK, first)
             with path.open() as file:
                 rows = list(csv.DictReader(file))
@@ -87,8 +87,7 @@ class Rows(unittest.TestCase):
             suite = pathlib.Path(folder, "suite.toml")
             suite.write_text("cells = ['all_reduce/local/float/sum/P2.tasks/none/64B/out/private/isolated']\n")
             for environment, here in (({}, "there is none"), (GPU, "'Double 0'")):
-                result = support.run("gate", "--baseline", path, "--suite", suite, "--cell-time", "20ms",
-                                     limit=support.patience(60), environment=environment)
+                result = support.run("gate", "--baseline", path, "--suite", suite, "--cell-time", "20ms", environment=environment)
                 self.assertIn(f"the baseline is of another GPU: 'Double 9', here {here}", result.out + result.err)
 
 

@@ -26,7 +26,7 @@ class OnGpus(unittest.TestCase):
         before = support.shared_memory()
         with support.Run("run", "all_reduce", "barrier", *EACH, "--backends", "tutti", "--ranks", "2", "--sizes", "8,4096", "--budget",
                          "4s", *FILES, environment={**GPUS, "TUTTI_DOUBLE_LOG": "{folder}/log"}) as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             self.assertEqual([left for left in run.left_behind() if not left.endswith("log")], [])
             _, rows = run.rows()
@@ -43,7 +43,7 @@ class OnGpus(unittest.TestCase):
     def test_collectives_are_right(self):
         with support.Run("check", "all_reduce", "all_gather", "broadcast", "pingpong", "all_to_all_v", "barrier", *EACH, "--ranks", "3",
                          *LITTLE, "--csv", "{folder}/rows.csv", environment=GPUS) as run:
-            result = run.wait(support.patience(200))
+            result = run.wait(200)
             self.assertEqual(result.code, 0, result)
             rows = [row for row in run.rows()[1] if row["buffers"] != "shared"]
         self.assertGreater(len(rows), 100)
@@ -90,7 +90,7 @@ class OnGpus(unittest.TestCase):
             run.note_memory()
             run.wait_for_rows(2)
             os.kill(pid, signal.SIGKILL)
-            result = run.wait(support.patience(KILL_LIMIT))
+            result = run.wait(KILL_LIMIT)
             self.assertEqual(result.code, CRASH, result)
             self.assertRegex(result.err, rf"(?m)^tutti: rank \d \(pid {pid}\) .*was killed by signal 9")
             self.assertEqual({row["verdict"] for row in run.rows()[1]}, {"ok"}, result)
@@ -104,20 +104,20 @@ class OnTeams(unittest.TestCase):
     @support.at_night
     def test_collectives_are_right(self):
         result = support.run("check", "all_reduce", "reduce_scatter", "all_to_all", "scan", "gather_v", "barrier", *TEAMS, "--ranks", "2,3",
-                             *LITTLE, "--lanes", "2", limit=support.patience(200))
+                             *LITTLE, "--lanes", "2", limit=200)
         self.assertEqual(result.code, 0, result)
         self.assertRegex(result.out, r"(?m)^# check: \d+ cases as processes, \d{2,} ok, 0 wrong, \d+ neither, 0 not run")
 
     def test_faults_are_found(self):
         result = support.run("check", "all_reduce", "broadcast", "all_to_all_v", "--faults", "all", "--ranks", "3", *TEAMS,
-                             limit=support.patience(200))
+                             limit=200)
         self.assertEqual(result.code, 0, result)
         self.assertRegex(result.out, r"(?m)^# faults: .* as processes, seed 1: \d{2,} caught .*, 0 missed,")
 
     def test_rows_say_what_stood_for_the_gpu(self):
         with support.Run("run", "all_reduce", *TEAMS, "--backends", "tutti", "--ranks", "2", "--sizes", "8", "--budget", "1s", "--lanes", "2",
                          *FILES) as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             row, = run.rows()[1]
         self.assertEqual([row[name] for name in ["verdict", "transport", "device", "lanes", "memory"]], ["ok", "cuda", "host", "2", "host"])

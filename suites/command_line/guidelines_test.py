@@ -15,7 +15,7 @@ SOUND = {**STAND_INS, "TUTTI_SLOW_CALL": "broadcast", "TUTTI_SLOW_TIMES": "6"}
 class Guidelines(unittest.TestCase):
     def compare(self, *arguments, code=0, environment=None, limit=60):
         with support.Run("guidelines", *arguments, environment=environment) as one:
-            result = one.wait(support.patience(limit))
+            result = one.wait(limit)
             self.assertEqual(result.code, code, result)
             files = {path.name: path.read_text() for path in one.path.iterdir() if path.is_file()}
             return result, files
@@ -101,7 +101,7 @@ class Guidelines(unittest.TestCase):
     def test_a_case_of_a_composition_runs_by_its_id(self):
         name = "all_reduce/tutti:reduce+broadcast.none/local/float/sum/P2.threads/none/4096B/out/private/isolated"
         with support.Run("run", "--case", name, "--iterations", "20", "--csv", "{folder}/rows.csv") as one:
-            result = one.wait(support.patience(30))
+            result = one.wait(30)
             self.assertEqual(result.code, 0, result)
             rows = one.rows()[1]
         self.assertEqual([(row["case"], row["backend"], row["verdict"]) for row in rows], [(name, "tutti:reduce+broadcast", "ok")])
@@ -109,7 +109,7 @@ class Guidelines(unittest.TestCase):
     def test_a_composition_beside_the_native_call(self):
         with support.Run("run", "all_reduce", "broadcast", "--backends", "tutti,tutti:reduce+broadcast", "--ranks", "2", "--ranks-as",
                          "threads", "--sizes", "4K", "--iterations", "20", "--csv", "{folder}/rows.csv") as one:
-            result = one.wait(support.patience(30))
+            result = one.wait(30)
             self.assertEqual(result.code, 0, result)
             self.assertEqual([(row["collective"], row["backend"]) for row in one.rows()[1]],
                              [("all_reduce", "tutti"), ("all_reduce", "tutti:reduce+broadcast"), ("broadcast", "tutti")])

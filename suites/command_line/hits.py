@@ -170,7 +170,7 @@ class Trial:
             self.job.is_left_stopped(self.target)
             send(self.target.pid, signal.SIGCONT)  # a stopped agent, or a rank of another starter, cannot end before
         for run in self.job.runs[len(results):]:
-            run.wait(support.patience(MARGIN))
+            run.wait(MARGIN)
         return results
 
     def left(self):
@@ -244,7 +244,7 @@ class SharedMemory:
             return sorted(left)
 
     def abandoned_by_all(self):
-        support.run("run", "barrier", "--backends", "tutti", "--ranks", "2", "--budget", "100ms", limit=support.patience(60))
+        support.run("run", "barrier", "--backends", "tutti", "--ranks", "2", "--budget", "100ms")
         return sorted(support.abandoned_shared_memory(self._known))
 
 

@@ -31,7 +31,7 @@ class Files(unittest.TestCase):
         return path
 
     def refused(self, *words, names, code=USAGE, limit=20):
-        result = support.run(*words, limit=support.patience(limit))
+        result = support.run(*words, limit=limit)
         self.assertEqual((result.code, result.out), (code, ""), result)
         self.assertLessEqual(len(result.err.splitlines()), 2, result)
         for name in names:
@@ -153,7 +153,7 @@ class Drawing(Files):
             python.chmod(0o755)
             with self.subTest(script), support.Run("report", self.folder / "a.json", "--html", "{folder}/x.html",
                                                    environment={"TUTTI_PYTHON": str(python)}) as run:
-                result = run.wait(support.patience(20))
+                result = run.wait(20)
                 self.assertEqual(result.code, ENVIRONMENT, result)
                 self.assertIn(words, result.err)
                 self.assertIn("TUTTI_PYTHON", result.err)

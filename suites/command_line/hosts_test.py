@@ -25,7 +25,7 @@ class Hosts(unittest.TestCase):
                     "run", "all_reduce", "broadcast", "barrier", "sendrecv", "--ranks", 4, "--ranks-as", ranks_as, *TCP,
                     "--pretend-hosts", 2, "--sizes", "8,64K", "--budget", "3s", "--timeout", "20s", "--csv",
                     "{folder}/rows.csv", "--json", "{folder}/record.json") as run:
-                result = run.wait(support.patience(60))
+                result = run.wait(60)
                 self.assertEqual(result.code, 0, result)
                 rows = run.rows()[1]
                 self.assertEqual({(row["transport"], row["verdict"]) for row in rows}, {("tcp", "ok")}, result)
@@ -42,7 +42,7 @@ class Hosts(unittest.TestCase):
             with self.subTest(ranks), support.Run(
                     "run", "all_reduce", "--ranks", ranks, "--ranks-as", "threads", *TCP, "--pretend-hosts", 2, "--sizes", "64",
                     "--algorithms", "ring,two_level", "--budget", "500ms", "--csv", "{folder}/rows.csv") as run:
-                result = run.wait(support.patience(60))
+                result = run.wait(60)
                 self.assertEqual(result.code, 0, result)
                 rows = run.rows()[1]
                 self.assertEqual([row["algorithm"] for row in rows], ["ring", "two_level"])
@@ -95,7 +95,7 @@ class Hosts(unittest.TestCase):
             pids = run.wait_for_ranks(4)
             run.wait_for_rows(1)
             os.kill(pids[3], signal.SIGKILL)
-            result = run.wait(support.patience(10))
+            result = run.wait(10)
             self.assertEqual(result.code, CRASH, result)
             self.assertRegex(result.err, r"(?m)^tutti: rank 3 \(pid \d+\).* was killed by signal 9")
             self.assertGreaterEqual(len(run.rows()[1]), 1, "rows are kept")
@@ -106,7 +106,7 @@ class Hosts(unittest.TestCase):
         if shutil.which("unshare") is None or subprocess.run([*apart, "true"], capture_output=True, check=False).returncode != 0:
             self.skipTest("no network namespace can be made")
         with support.Run("--net", support.PROGRAM, "run", "all_reduce", "--sizes", "8", "--ranks", 2, *TCP, program="unshare") as run:
-            result = run.wait(support.patience(20))
+            result = run.wait(20)
             self.assertEqual(result.code, 3, result)
             self.assertIn("Network is unreachable", result.err)
 

@@ -120,7 +120,7 @@ class Moved(unittest.TestCase):
                         continue  # it has ended
                 if len([path for path in mapped if path.is_relative_to(self.tree)]) == len(BACKENDS.split(",")):
                     break
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             _, rows = one.rows()
             self.assertEqual({row["backend"] for row in rows}, set(BACKENDS.split(",")))

@@ -55,7 +55,7 @@ class Joined(unittest.TestCase):
         return runs
 
     def ends(self, runs, within=60):
-        return [run.wait(support.patience(within)) for run in runs]
+        return [run.wait(within) for run in runs]
 
 
 class ByHand(Joined):
@@ -129,12 +129,12 @@ class ByHand(Joined):
             self.assertEqual(os.listdir(folder), [])
             path.write_text(nobody + "\n")
             alone, = self.start([1, 1], *words, "--timeout", "2s", own=lambda rank: init, only=[1])
-            result = alone.wait(support.patience(20))
+            result = alone.wait(20)
             self.assertEqual(result.code, 5, result)
             self.assertIn(f"tutti: {left}; rank 0 has written no other within 2 s\n", result.err)
             path.unlink()
             alone, = self.start([1, 1], *words, "--timeout", "1s", own=lambda rank: init, only=[1])
-            result = alone.wait(support.patience(20))
+            result = alone.wait(20)
             self.assertEqual(result.err, f"tutti: --init: rank 0 has not written '{path}' within 1 s\n")
 
     def test_what_is_wrong(self):
@@ -145,7 +145,7 @@ class ByHand(Joined):
                 (3, lambda rank: {"TUTTI_PORT": None}, "MASTER_ADDR is set and MASTER_PORT is not"),
                 (3, lambda rank: {"MASTER_ADDR": "192.0.2.1"}, "says that rank 0 is at '192.0.2.1'")]:
             runs = self.start([1, 1], "run", "barrier", "--timeout", "3s", own=own)
-            result = runs[0].wait(support.patience(20))
+            result = runs[0].wait(20)
             self.assertIn(says, result.err)
             self.assertIn(result.code, (2, 3), result)
 
@@ -181,10 +181,10 @@ class ByHand(Joined):
 
     def test_another_secret_is_told_by_both_at_once(self):
         runs = self.start([1, 1], "run", "barrier", "--timeout", "2s", own=lambda rank: {"TUTTI_SECRET": ("ab" if rank else "cd") * 32})
-        guest = runs[1].wait(support.patience(20))
+        guest = runs[1].wait(20)
         self.assertEqual(guest.code, 3, guest)
         self.assertRegex(guest.err, r"\Atutti: who listens at 127\.0\.0\.1:\d+ knows another secret: .*TUTTI_SECRET_FILE")
-        host = runs[0].wait(support.patience(20))
+        host = runs[0].wait(20)
         self.assertEqual(host.code, 3, host)
         self.assertRegex(host.err, r"\Atutti: rank 0: process 1 at 127\.0\.0\.1 knows another secret, and is not let in; still waiting\n"
                                    r"tutti: 1 of 2 processes did not come to \S+ within 2\.0 s: 1; with another secret came process 1 at 127\.0\.0\.1\n")
@@ -256,7 +256,7 @@ class ByHand(Joined):
 
     def test_one_that_does_not_come_is_named(self):
         runs = self.start([1, 1], "run", "barrier", "--timeout", "2s", own=lambda rank: {"TUTTI_SECRET": ("ab" if rank else "cd") * 32})
-        result = runs[0].wait(support.patience(20))
+        result = runs[0].wait(20)
         self.assertNotEqual(result.code, 0)
         self.assertRegex(result.err, r"1 of 2 processes did not come to 127\.0\.0\.1:\d+ within 2\.0 s: 1")
 
@@ -330,7 +330,7 @@ class ByHand(Joined):
                                        ([1], ["run", "barrier", "--hosts", "localhost:2"], {})]:
                 with self.subTest(name, words=words):
                     first = self.start(hosts, *words, own=lambda rank: {"TUTTI_INTERFACE": name}, only=[0], **more)[0]
-                    result = first.wait(support.patience(20))
+                    result = first.wait(20)
                     self.assertEqual(result.code, 2, result)
                     self.assertIn(refusal, result.err)
         # An option goes before it, and nothing is said of it where there is one host.
@@ -346,7 +346,7 @@ class ByHand(Joined):
         runs[0].wait_for_ranks(1)
         time.sleep(1)
         runs[0].process.send_signal(signal.SIGSTOP)
-        result = runs[1].wait(support.patience(40))
+        result = runs[1].wait(40)
         self.assertEqual(result.code, 5, result)
         self.assertEqual(result.err, f"tutti: the first rank's process of this host (pid {runs[0].process.pid}) has been stopped "
                                      "(state T) for more than 10 s\n")
@@ -401,7 +401,7 @@ class Programs(Joined):
     def test_a_stopped_rank_of_another_host_ends_all(self):
         runs = self.long([1, 1], "-T", "2")
         runs[1].process.send_signal(signal.SIGSTOP)
-        result = runs[0].wait(support.patience(20))
+        result = runs[0].wait(20)
         runs[1].process.send_signal(signal.SIGKILL)
         self.assertEqual(result.code, 5, result)
         self.assert_far_rank_is_waited_for(result, 1, rf"rank 0 \(pid {runs[0].process.pid}\)")
@@ -436,9 +436,9 @@ class Programs(Joined):
         runs = self.long([1, 2], "-T", "2")
         runs[2].process.send_signal(signal.SIGSTOP)
         runs[0].process.send_signal(signal.SIGSTOP)
-        other = runs[1].wait(support.patience(20))
+        other = runs[1].wait(20)
         runs[0].process.send_signal(signal.SIGCONT)
-        for result in [other, runs[0].wait(support.patience(20))]:
+        for result in [other, runs[0].wait(20)]:
             self.assertEqual(result.code, 5, result)
             self.assertRegex(result.err, rf"all_reduce_perf: rank 2 \(pid {runs[2].process.pid}\) is stopped \(state T\), in")
 
@@ -482,7 +482,7 @@ class OnMachines(Joined):
             with self.subTest(program.name):
                 run, = self.start([1, 1], *words, only=[1], program=program, own=lambda rank: {"MASTER_ADDR": first.name},
                                   enter=lambda rank, command: second.enter(*command))
-                result = run.wait(support.patience(10))
+                result = run.wait(10)
                 self.assertEqual(result.code, 3, result)
                 self.assertIn(f"MASTER_ADDR and TUTTI_PORT says that rank 0 is at '{first.name}', and on this host, '{second.name}', that "
                               "name is the loopback address 127.0.1.1: ", result.err)

@@ -39,7 +39,7 @@ class Unusable(unittest.TestCase):
 
     def test_it_is_left_out_with_a_sentence_where_nobody_named_it(self):
         with support.Run(*SWEEP, *FILES, environment=FOREIGN) as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             self.assertRegex(result.err, r"(?m)^# without foreign: .* started by tutti: Foreign MPI sees rank 0 of 1, the launcher "
                                          r"started rank \d of 2")
@@ -115,7 +115,7 @@ class Limits(unittest.TestCase):
 
     def limited(self, limit, *words):
         with support.Run("-c", f'ulimit {limit} && exec "$0" "$@"', support.PROGRAM, *words, program="/bin/bash") as one:
-            result = one.wait(support.patience(20))
+            result = one.wait(20)
             self.assertEqual((result.code, result.out), (3, ""), result)
             self.assertEqual(one.left_behind(), [])
             complaint = [line for line in result.err.splitlines() if line.startswith("tutti: ")]
@@ -177,7 +177,7 @@ class Under(unittest.TestCase):
     def test_one_tutti_starts_its_ranks_itself(self):
         backends = "tutti,openmpi" if support.HAS_OPENMPI else "tutti"
         with support.Run(*UNDER, "-np", 1, support.PROGRAM, *SWEEP, "--backends", backends, *FILES, program=MPIRUN) as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             self.assertEqual({(row["backend"], row["ranks"], row["verdict"]) for row in one.rows()[1]},
                              {(name, "2", "ok") for name in backends.split(",")}, result)
@@ -189,7 +189,7 @@ class Under(unittest.TestCase):
         words = ["run", "all_reduce", "--sizes", 8, "--backends", "tutti", "--ranks", 2, "--budget", "500ms", *FILES]
         for binding, expected in [([], cores), (["--bind-to", "core"], 1)]:
             with support.Run("--allow-run-as-root", "-np", 1, *binding, support.PROGRAM, *words, program=MPIRUN) as one:
-                result = one.wait(support.patience(60))
+                result = one.wait(60)
                 self.assertEqual(result.code, 0, result)
                 self.assertEqual(support.read_json(one.path / "record.json")["machine"]["cores_allowed"], str(expected), binding)
                 self.assertEqual(once(result.out, "# measured with 2 ranks on 1 core: "), int(expected == 1), result)
@@ -216,7 +216,7 @@ class UnderHydra(unittest.TestCase):
             pid = one.wait_for_ranks(3)[2]
             time.sleep(1)  # they have met, and measure
             os.kill(pid, signal.SIGSTOP)
-            result = one.wait(support.patience(30))
+            result = one.wait(30)
             self.assertIn(f"tutti: rank 2 (pid {pid}) is stopped (state T)", result.err)
 
 
@@ -228,7 +228,7 @@ class UnderHydra(unittest.TestCase):
             time.sleep(1)  # they have met, and measure
             [first] = [pid for pid in one.living() if support.command_of(pid)[1:2] == ["run"]]
             os.kill(first, signal.SIGSTOP)
-            result = one.wait(support.patience(30))
+            result = one.wait(30)
             self.assertNotEqual(result.code, 0, result)
             self.assertIn(f"tutti: the first rank's process of this host (pid {first}) has been stopped (state T) for more than 10 s\n",
                           result.err)

@@ -69,7 +69,7 @@ def can_shift_clocks():
 class OnThisMachine(Agents):
     def test_a_run_has_rows_the_hosts_and_the_bound_of_their_clocks(self):
         with self.on("a:2,b:1", "run", "all_reduce", "barrier", "--sizes", "8,64K", "--budget", "2s", *FILES) as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             _, rows = run.rows()
             self.assertEqual({(row["hosts"], row["transport"], row["ranks"], row["verdict"]) for row in rows},
@@ -90,7 +90,7 @@ class OnThisMachine(Agents):
             self.skipTest("no namespace with a clock of its own can be made")
         agent = f'[ "$1" = a ] || shifted="unshare {" ".join(SHIFTED)}"\nshift\nexec $shifted "$@"\n'
         with self.on("a:1,b:1", "run", "all_reduce", "barrier", "--sizes", "8", "--budget", "1s", *FILES, agent=agent) as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             for row in run.rows()[1]:
                 self.assertEqual(row["verdict"], "ok", result)
@@ -101,14 +101,14 @@ class OnThisMachine(Agents):
 
     def test_ranks_are_dealt_to_the_hosts_in_turn_and_one_host_is_enough(self):
         with self.on("a:3,b:1", "run", "all_reduce", "--sizes", "8", "--ranks", "1,2,4", "--budget", "1s", *FILES) as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             self.assertEqual([row["ranks"] for row in run.rows()[1]], ["1", "2", "4"], result)
 
     @unittest.skipIf(os.cpu_count() < 2, "ranks that outnumber cores are not probed")
     def test_a_round_trip_between_the_hosts_stands_beside_each_row(self):
         with self.on("a:1,b:1", "run", "all_reduce", "--sizes", "8,64K", "--budget", "2s", *FILES) as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             for row in run.rows()[1]:
                 self.assertEqual(row["line_ns"], "")
@@ -126,7 +126,7 @@ class OnThisMachine(Agents):
             try:
                 with self.on("a:1,b:1", "run", "barrier", "--ranks", "1,2", "--budget", "500ms", "--csv", path, "--json", f"{path}.json",
                              agent=agent) as started:
-                    result = started.wait(support.patience(60))
+                    result = started.wait(60)
             finally:
                 os.sched_setaffinity(0, before)
             self.assertEqual(result.code, 0, result)
@@ -151,18 +151,18 @@ class OnThisMachine(Agents):
         agent = '[ "$1" = 2001:db8::7 ] || [ "$1" = me@2001:db8::8 ] || { echo "what is $1" >&2; exit 255; }\n' + PLAIN
         hosts = "[2001:db8::7]:1,me@[2001:db8::8]"
         with self.on(hosts, "run", "barrier", "--budget", "500ms", *FILES, agent=agent) as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             self.assertEqual({row["hosts"] for row in run.rows()[1]}, {"[2001:db8::7]:1,me@[2001:db8::8]:1"})
         with self.on(hosts, "doctor", agent=agent) as run:
-            self.assertNotIn("what is", str(run.wait(support.patience(60))))
+            self.assertNotIn("what is", str(run.wait(60)))
 
     def test_a_hostfile_says_the_same(self):
         path = self.folder / "hosts"
         path.write_text("# machines\na slots=2\n\nb  # one slot\n")
         with support.Run("run", "barrier", "--hostfile", path, "--agent", self.agent(PLAIN), "--interface", "lo",
                          "--budget", "500ms", *FILES) as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             self.assertEqual(run.rows()[1][0]["hosts"], "a:2,b:1")
 
@@ -186,7 +186,7 @@ class OnThisMachine(Agents):
     @support.needs("gloo")
     def test_gloo_is_measured_beside_tutti(self):
         with self.on("a:2,b:1", "run", "all_reduce", "--sizes", "8,64K", "--backends", "tutti,gloo", "--budget", "3s", *FILES) as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             self.assertEqual([(row["backend"], row["hosts"], row["verdict"]) for row in run.rows()[1]],
                              [("tutti", "a:2,b:1", "ok"), ("gloo", "a:2,b:1", "ok")] * 2, result)
@@ -196,7 +196,7 @@ class OnThisMachine(Agents):
     def mpi_beside_tutti(self, name):
         with self.on("a:1,b:1", "run", "all_reduce", "--sizes", "8,64K", "--backends", f"tutti,{name}", "--budget", "3s",
                      *FILES, agent=NAMED) as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             self.assertEqual([(row["backend"], row["starter"], row["hosts"], row["verdict"]) for row in run.rows()[1]],
                              [("tutti", name, "a:1,b:1", "ok"), (name, name, "a:1,b:1", "ok")] * 2, result)
@@ -209,7 +209,7 @@ class OnThisMachine(Agents):
         bare = 'shift\nexec env -i PATH="$PATH" "$@"\n'
         with self.on("a:1,b:1", "run", "all_reduce", "--backends", "gloo", "--sizes", "8", "--budget", "500ms", *FILES, agent=bare,
                      program=program, environment={"TUTTI_BACKENDS": os.path.relpath(support.PROGRAM.parent)}) as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             self.assertEqual([(row["backend"], row["verdict"]) for row in run.rows()[1]], [("gloo", "ok")], result)
 
@@ -227,7 +227,7 @@ class OnThisMachine(Agents):
             ranks = run.wait_for_ranks(2)
             run.wait_for_rows(2)
             os.kill(ranks[1], signal.SIGKILL)
-            result = run.wait(support.patience(15))
+            result = run.wait(15)
             self.assertEqual(result.code, 5, result)
             self.assertRegex(result.err, rf"(?m)^tutti: rank 1 on b \(pid {ranks[1]}\) was killed by signal 9")
             self.assertGreaterEqual(len(run.rows()[1]), 2)
@@ -242,7 +242,7 @@ class OnThisMachine(Agents):
 
     def test_check_finds_everything_right(self):
         with self.on("a:2,b:1", "check", "all") as run:
-            result = run.wait(support.patience(120))
+            result = run.wait(120)
             self.assertEqual(result.code, 0, result)
             cases, ok, wrong = map(int, re.search(r"# check: (\d+) cases as processes, (\d+) ok, (\d+) wrong", result.out).groups())
             self.assertGreater(cases, 500)
@@ -251,7 +251,7 @@ class OnThisMachine(Agents):
 
     def test_the_verifier_finds_faults_there(self):
         with self.on("a:1,b:1", "check", "all_reduce", "broadcast", "barrier", "--faults", "all") as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             self.assertRegex(result.out, r"# faults: 14 in \d+ cells as processes, seed 1: [1-9]\d* caught \(\d+ without a named cause\), 0 missed")
 
@@ -261,7 +261,7 @@ class OnThisMachine(Agents):
             run.wait_for_rows(1)
             run.note_memory()
             os.kill(ranks[3], signal.SIGKILL)
-            result = run.wait(support.patience(15))
+            result = run.wait(15)
             self.assertEqual(result.code, 5, result)
             self.assertRegex(result.err, rf"(?m)^tutti: rank 3 on b \(pid {ranks[3]}\) was killed by signal 9")
             self.assertGreaterEqual(len(run.rows()[1]), 1)
@@ -272,7 +272,7 @@ class OnThisMachine(Agents):
             ranks = run.wait_for_ranks(2)
             run.wait_for_rows(1)
             os.kill(ranks[1], signal.SIGSTOP)
-            result = run.wait(support.patience(15))
+            result = run.wait(15)
             self.assertEqual(result.code, 5, result)
             self.assertRegex(result.err, rf"rank 1 on b \(pid {ranks[1]}\) is stopped \(state T\)")
             self.nothing_is_left(run)
@@ -284,7 +284,7 @@ class OnThisMachine(Agents):
                 run.wait_for_rows(1)
                 time.sleep(1)  # then buffers are filled
                 os.kill(ranks[1], signal.SIGSTOP)
-                result = run.wait(support.patience(15))
+                result = run.wait(15)
                 self.assertEqual(result.code, 5, result)
                 self.assertRegex(result.err, r"(?m)^  rank 0 on a \(pid \d+\): in operation")
             if re.search(r"(?m)^  rank 0 on a \(pid \d+\): in operation .*; its communicator .*\brank 1\b", result.err):
@@ -300,7 +300,7 @@ class OnThisMachine(Agents):
                 parents = {process.pid: process.parent for process in support.processes()}
                 machine = self.machine(run, 1)
                 os.kill(machine if agent is PLAIN else parents[machine], signal.SIGKILL)
-                result = run.wait(support.patience(15))
+                result = run.wait(15)
                 self.assertEqual(result.code, 5, result)
                 self.assertRegex(result.err, r"(?m)^tutti: host b \(rank 1\) is lost: (its connection has ended|`\S+ b` was killed by signal 9)")
                 self.assertGreaterEqual(len(run.rows()[1]), 1)
@@ -311,7 +311,7 @@ class OnThisMachine(Agents):
             run.wait_for_ranks(2)
             run.wait_for_rows(1)
             os.kill(self.machine(run, 1), signal.SIGSTOP)
-            result = run.wait(support.patience(25))
+            result = run.wait(25)
             self.assertEqual(result.code, 5, result)
             self.assertRegex(result.err, r"(?m)^tutti: host b \(rank 1\) is lost: it has said nothing for \d+\.\d s")
             self.nothing_is_left(run)
@@ -322,7 +322,7 @@ class OnThisMachine(Agents):
             run.wait_for_rows(1)
             run.note_memory()
             os.kill(run.process.pid, signal.SIGINT)
-            result = run.wait(support.patience(10))
+            result = run.wait(10)
             self.assertEqual(result.code, 130, result)
             self.assertGreaterEqual(len(run.rows()[1]), 1)
             self.nothing_is_left(run)
@@ -339,7 +339,7 @@ class OnThisMachine(Agents):
     def test_a_wrong_secret_is_not_let_in(self):
         wrong = 'shift\nread -r line\necho "$line" | sed "s/\\"key\\":\\"..../\\"key\\":\\"0f0f/" | "$@"\n'
         with self.on("a:1,b:1", "run", "barrier", "--budget", "1s", agent=wrong) as run:
-            result = run.wait(support.patience(20))
+            result = run.wait(20)
             self.assertEqual((result.code, result.out), (3, ""), result)
             self.assertRegex(result.err, r"(?m)^tutti: host [ab] \(rank [01]\) is lost: `\S+ [ab]` exited with code \d+ before it had come")
             self.assertIn("did not prove that it is of this job", result.err)
@@ -360,7 +360,7 @@ class OnThisMachine(Agents):
         other.chmod(0o755)
         agent = f'if [ "$1" = b ]; then shift 2; exec {other} "$@"; fi\n{PLAIN}'
         with self.on("a:1,b:1", "run", "barrier", "--budget", "1s", agent=agent) as run:
-            result = run.wait(support.patience(20))
+            result = run.wait(20)
             self.assertEqual((result.code, result.out), (3, ""), result)
             self.assertRegex(result.err, 
                              rf"host b \(rank 1\) is lost: its build is '.*{re.escape(version[::-1].decode())}.*', and this one "
@@ -369,7 +369,7 @@ class OnThisMachine(Agents):
 
     def test_an_agent_that_cannot_reach_a_host(self):
         with self.on("a:1,b:1", "run", "barrier", agent='echo "no route to $1" >&2\nexit 255\n') as run:
-            result = run.wait(support.patience(20))
+            result = run.wait(20)
             self.assertEqual((result.code, result.out), (3, ""), result)
             self.assertRegex(result.err, r"host ([ab]) \(rank [01]\) is lost: `\S+ \1` exited with code 255 before it had come: no route to \1\n")
 

@@ -15,7 +15,7 @@ class Limited(unittest.TestCase):
     def limited(self, *arguments, code=0, program=support.PROGRAM, limit=GIB):
         """The Result of a run in a group of `limit` bytes of memory, and the rows where it wrote some."""
         with support.Cgroup(limit) as group, support.Run(*group.command(program), *arguments, program="/bin/sh") as one:
-            result = one.wait(support.patience(120))
+            result = one.wait(120)
             self.assertEqual(result.code, code, result)
             return result, one.rows()[1] if (one.path / "rows.csv").exists() else []
 
@@ -47,7 +47,7 @@ class Limited(unittest.TestCase):
             words = ["-c", f'echo "64000000 64000000" > {counts}; ' + group.command()[1], *group.command()[2:]]
             with support.Run(*words, "check", "all_gather_v", "--ranks", "2", "--ranks-as", "threads", "--counts", counts,
                              "--dtypes", "float", program="/bin/sh") as one:
-                result = one.wait(support.patience(120))
+                result = one.wait(120)
         self.assertRegex(str(result), "skipped  all_gather_v/.*\n  the buffers of this cell take")
         self.assertEqual(result.code, 0, result)
 

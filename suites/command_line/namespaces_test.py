@@ -40,7 +40,7 @@ class Machines(unittest.TestCase):
         return path
 
     def ends(self, run, code, within):
-        result = run.wait(support.patience(within))
+        result = run.wait(within)
         self.assertEqual(result.code, code, result)
         self.assertEqual(self.machines.left(support.patience(5)), [])
         self.assertEqual(run.left_behind(), [])
@@ -221,7 +221,7 @@ class OnTwo(Machines):
             run.wait_for_rows(1)
             self.machines.cut()
             self.addCleanup(self.machines.mend)
-            result = run.wait(support.patience(20))
+            result = run.wait(20)
             self.assertEqual(result.code, CRASH, result)
             self.assertRegex(result.err, rf"(?m)^tutti: host {self.names[1]} \(rank 1\) is lost: it has said nothing for \d+\.\d s")
             self.assertGreaterEqual(len(run.rows()[1]), 1)

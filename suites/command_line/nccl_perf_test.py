@@ -37,7 +37,7 @@ class Run(unittest.TestCase):
         with support.Run("run", "all_reduce", "broadcast", "all_to_all", "barrier", "--backends", "tutti,nccl", "--ranks", "2",
                          "--sizes", "8,64K", "--budget", "4s", "--csv", "{folder}/rows.csv", "--json", "{folder}/record.json",
                          environment=GPU) as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, OK, result)
             rows = one.rows()[1]
             self.assertEqual(support.differences(rows, support.read_json(one.path / "record.json")["rows"]), [])
@@ -57,7 +57,7 @@ class Run(unittest.TestCase):
         with support.Run("run", "all_reduce", "all_gather", "--backends", "nccl", "--ranks", "2", "--sizes", "64K", "--budget", "2s",
                          "--csv", "{folder}/rows.csv", "--samples", "{folder}/samples.csv",
                          environment={**GPU, "TUTTI_DOUBLE_LOG": "{folder}/log"}) as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, OK, result)
             copies = {line for line in (one.path / "log").read_text().splitlines() if line.startswith("copy of")}
             self.assertEqual(copies, {"copy of 65536", "copy of 49152"}, "in and out together, a half of each")
@@ -69,7 +69,7 @@ class Run(unittest.TestCase):
         arguments = ["run", "all_reduce", "all_to_all", "--backends", "nccl,tutti", "--ranks", "2", "--sizes", "64K", "--budget", "3s",
                      "--csv", "{folder}/rows.csv"]
         with support.Run(*arguments, environment={**WITH_KERNELS, "TUTTI_DOUBLE_LOG": "{folder}/log"}) as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, OK, result)
             lines = set((one.path / "log").read_text().splitlines())
             self.assertIn("comparison", lines)
@@ -85,7 +85,7 @@ class Run(unittest.TestCase):
     @support.at_night
     def test_a_gate_compares_no_times_of_different_memory(self):
         result = support.run("gate", "--against", "nccl", "--ranks", "2", "--cell-time", "50ms", environment=GPU,
-                             limit=support.patience(120))
+                             limit=120)
         self.assertNotEqual(result.code, OK, result)
         self.assertIn("their times are not compared", result.out)
 
@@ -104,7 +104,7 @@ class Run(unittest.TestCase):
     def test_of_cold_caches_a_gpus_is_written_over_before_each_call(self):
         with support.Run("run", "all_reduce", "--backends", "nccl", "--ranks", "2", "--sizes", "8", "--cache", "cold", "--budget", "1s",
                          "--csv", "{folder}/rows.csv", environment={**GPU, "TUTTI_DOUBLE_LOG": "{folder}/log"}) as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, OK, result)
             (row,) = one.rows()[1]
             self.assertEqual((row["verdict"], row["cache"]), ("ok", "cold"))

@@ -93,7 +93,7 @@ class WithAGpu(unittest.TestCase):
     def test_its_ranks_meet(self):
         with support.Run("run", "all_reduce", "--backends", "tutti,nccl", *LIMIT, "--sizes", "8", "--csv", "{folder}/rows.csv",
                          "--json", "{folder}/record.json", environment=GPU) as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             self.assertEqual({row["backend"] for row in one.rows()[1]}, {"tutti", "nccl"})
             said = json.loads(support.read_json(one.path / "record.json")["versions"]["nccl"])
@@ -107,7 +107,7 @@ class WithAGpu(unittest.TestCase):
             seen = set()
             while one.process.poll() is None and len(seen) < 2:
                 seen |= {support.environment_of(pid).get("NCCL_COMM_BLOCKING") for pid in one.ranks().values()}
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             self.assertEqual(seen, {None, "0"})
             self.assertEqual([(row["backend"], row["starter"], row["verdict"]) for row in one.rows()[1]],

@@ -30,7 +30,7 @@ class Sweep(unittest.TestCase):
     def sweep(self, *arguments):
         """Rows and record of a sweep that leaves nothing behind, and of which each row is ok or skipped for its reason."""
         with support.Run("run", *arguments, "--iterations", "3", *FILES) as one:
-            result = one.wait(support.patience(120))
+            result = one.wait(120)
             self.assertEqual(result.code, 0, result)
             self.assertEqual(one.left_behind(), [])
             rows = one.rows()[1]
@@ -55,7 +55,7 @@ class Sweep(unittest.TestCase):
     def test_its_arithmetic_is_right(self):
         with support.Run("run", "all_reduce", "reduce", "reduce_scatter", "--backends", "oneccl", "--ranks", "3", "--sizes", "1K",
                          "--dtypes", "all", "--ops", "sum,prod,min,max", "--iterations", "3", *FILES) as one:
-            result = one.wait(support.patience(300))
+            result = one.wait(300)
             rows = one.rows()[1]
         self.assertEqual(result.code, 0, result)
         refused = {"oneCCL has no arithmetic for f8e4m3", "oneCCL has no arithmetic for f8e5m2", "oneCCL has no arithmetic for bool"}
@@ -70,7 +70,7 @@ class Sweep(unittest.TestCase):
                          "--no-limit", *FILES) as one:
             rank = one.wait_for_ranks(2)[1]
             os.kill(rank, signal.SIGKILL)
-            result = one.wait(support.patience(20))
+            result = one.wait(20)
             self.assertEqual(result.code, 5, result)
             self.assertRegex(result.err, r"tutti: rank 1 \(pid \d+\) was killed by signal 9")
             self.assertEqual(one.left_behind(), [])

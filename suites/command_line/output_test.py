@@ -227,7 +227,7 @@ class Stdout(unittest.TestCase):
             one.wait_for_ranks(2)
             one.wait_for_rows(1)
             one.process.send_signal(signal.SIGINT)
-            result = one.wait(support.patience(20))
+            result = one.wait(20)
         self.assertEqual(result.code, 130, result)
         document = json.loads(result.out)
         self.assertEqual((len(document["rows"]) > 0, document["finished"]), (True, False))
@@ -349,7 +349,7 @@ class Quiet(unittest.TestCase):
     @support.needs_openmpi
     def test_a_wrong_result_is_named(self):
         result = support.run("run", "all_reduce", "--backends", "lazy_in_samples", "--ranks", "2", "--sizes", "64", "--budget",
-                             "3s", "--quiet", limit=support.patience(60),
+                             "3s", "--quiet",
                              environment={"TUTTI_BACKENDS": os.environ["TUTTI_LAZY_BACKENDS"]})
         self.assertEqual((result.code, result.out), (1, ""), result)
         self.assertIn("tutti: wrong all_reduce/lazy_in_samples.none", result.err)

@@ -132,7 +132,7 @@ class Readme(unittest.TestCase):
             words = ["{folder}/" + word if word.startswith("out.") else word for word in shlex.split(recipe)[1:]]
             words += ["--budget", "500ms"] if words[0] == "run" else ["--operations", "300"]
             with self.subTest(recipe), support.Run(*words) as one:
-                result = one.wait(support.patience(60))
+                result = one.wait(60)
                 self.assertEqual(result.code, 0, result)
 
 

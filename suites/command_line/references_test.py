@@ -32,7 +32,7 @@ class Starters(unittest.TestCase):
         cls.run_ = support.Run("run", "all_reduce", "--backends", ",".join(["tutti", *support.REFERENCES]), "--ranks", "2",
                                "--sizes", "8,4K", "--launches", "2", "--budget", "6s", *FILES)
         cls.addClassCleanup(cls.run_.__exit__)
-        cls.result = cls.run_.wait(support.patience(120))
+        cls.result = cls.run_.wait(120)
         cls.left = cls.run_.left_behind()
         _, cls.rows = cls.run_.rows()
         cls.starters = {starter_of(name) for name in support.REFERENCES}
@@ -102,7 +102,7 @@ class Broken(unittest.TestCase):
                 broken["crashes_in_start"] = "was killed by signal 11"
             with support.Run("run", "barrier", "--backends", "all", "--ranks", "2", "--budget", "2s", *FILES,
                              environment={"TUTTI_BACKENDS": folder}) as one:
-                result = one.wait(support.patience(60))
+                result = one.wait(60)
                 self.assertEqual(result.code, 0, result)
                 self.assertEqual({row["backend"] for row in one.rows()[1]}, {"tutti", *support.REFERENCES})
                 self.assertEqual(one.left_behind(), [])
@@ -115,7 +115,7 @@ class Broken(unittest.TestCase):
         backends = ["crashes_in_calls", *support.REFERENCES]
         with support.Run("run", "all_reduce", "--backends", ",".join(["tutti", *backends]), "--ranks", "2", "--sizes", "8",
                          "--budget", "3s", *FILES, environment={"TUTTI_BACKENDS": str(LAZY)}) as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 5, result)
             self.assertIn("all_reduce/crashes_in_calls.none", result.err)
             self.assertEqual({row["backend"] for row in one.rows()[1]}, {"tutti", *support.REFERENCES}, result)
@@ -129,7 +129,7 @@ class Twins(unittest.TestCase):
         references = [support.REFERENCES[0], *support.REFERENCES]
         with support.Run("run", "barrier", "--backends", ",".join(["tutti", "tutti", *references]), "--ranks", "2", "--budget",
                          "2s", *FILES) as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             starters = {(row["backend"], row["starter"]) for row in one.rows()[1]}
         own = {(name, starter_of(reference)) for name in ["tutti", "tutti:2"] for reference in support.REFERENCES}
@@ -143,8 +143,7 @@ class Soak(unittest.TestCase):
     def test_a_mix_of_each_is_right(self):
         for reference in support.REFERENCES:
             with self.subTest(reference):
-                result = support.run("check", "soak", "--backends", reference, "--ranks", "2", "--operations", "300",
-                                     limit=support.patience(60))
+                result = support.run("check", "soak", "--backends", reference, "--ranks", "2", "--operations", "300")
                 self.assertEqual(result.code, 0, result)
                 self.assertRegex(result.out, r"(?m)^# soak: 1 mix, 1 ok, 0 wrong,")
 
@@ -158,7 +157,7 @@ class Integers(unittest.TestCase):
             with self.subTest(reference), \
                     support.Run("run", "all_reduce", "reduce", "--backends", reference, "--ranks", "2", "--sizes", "512", "--dtypes",
                                 "int8,uint8,int32,uint32,int64,uint64", "--ops", "sum,min,max", "--budget", "3s", *FILES) as one:
-                result = one.wait(support.patience(60))
+                result = one.wait(60)
                 self.assertEqual(result.code, 0, result)
                 _, rows = one.rows()
                 self.assertEqual(len(rows), 2 * 6 * 3)
@@ -175,7 +174,7 @@ class Killed(unittest.TestCase):
                 rank = one.wait_for_ranks(2)[1]
                 one.wait_for_rows(1)
                 os.kill(rank, signal.SIGKILL)
-                result = one.wait(support.patience(20))
+                result = one.wait(20)
                 self.assertEqual(result.code, 5, result)
                 self.assertRegex(result.err, rf"tutti: rank \d \(pid {rank}\) was killed by signal 9")
                 self.assertEqual(one.left_behind(), [])
@@ -190,7 +189,7 @@ class Killed(unittest.TestCase):
                     rank = one.wait_for_ranks(2)[1 - number % 2]
                     time.sleep(delay)
                     os.kill(rank, signal.SIGKILL)
-                    result = one.wait(support.patience(20))
+                    result = one.wait(20)
                     self.assertEqual(result.code, 5, result)
                     self.assertRegex(result.err, r"tutti: .*rank.* was killed by signal 9")
                     self.assertEqual(one.left_behind(), [])

@@ -11,7 +11,7 @@ import support
 class Repeat(unittest.TestCase):
     def repeat(self, *arguments, code=0, **options):
         with support.Run("check", "repeat", *arguments, "--json", "{folder}/found.json", **options) as one:
-            result = one.wait(support.patience(120))
+            result = one.wait(120)
             self.assertEqual(result.code, code, result)
             self.assertEqual(one.left_behind(), [])
             return result, json.loads((one.path / "found.json").read_text())
@@ -73,7 +73,7 @@ class Repeat(unittest.TestCase):
                              ("--ranks 2 repeat", ["--ranks", "come after `repeat`"]),
                              ("repeat --backends ompi", ["'ompi'", "did you mean 'openmpi'?"] if support.HAS_OPENMPI else ["'ompi'"])]:
             with self.subTest(words):
-                result = support.run("check", *words.split(), limit=support.patience(20))
+                result = support.run("check", *words.split(), limit=20)
                 self.assertEqual(result.code, 2, result)
                 for part in parts:
                     self.assertIn(part, result.err, result)

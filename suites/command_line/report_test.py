@@ -8,7 +8,6 @@ import os
 import pathlib
 import re
 import signal
-import subprocess
 import tempfile
 import time
 import unittest
@@ -110,9 +109,9 @@ class Page(Case):
                         self.assertEqual((text, raw), ("", ""))
                         continue
                     self.assertTrue(math.isclose(float(raw), row[column], rel_tol=1e-12))
-                    if column != "bytes":
-                        scale = 100 if column == "limit_fraction" else 1
-                        self.assertTrue(math.isclose(float(text), scale * row[column], rel_tol=0.06), (text, row[column]))
+                    if column != "bytes":  # with one digit where the machine was so disturbed that no more is known
+                        value = (100 if column == "limit_fraction" else 1) * row[column]
+                        self.assertIn(float(text), [value, *(float(f"{value:.{digits}g}") for digits in range(1, 5))])
                     compared += 1
         self.assertGreater(compared, 10)
 
@@ -182,23 +181,17 @@ class Page(Case):
 class Diagnoses(Case):
     def test_a_rank_that_died_is_named_by_fields(self):
         path = self.folder / "died.json"
-        command = [support.PROGRAM, "run", "all_reduce", "--sizes", "64K", "--backends", "tutti", "--ranks", "2", "--budget",
-                   "60s", "--launches", "300", "--json", path, "--quiet"]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:
-            ranks = []
-            deadline = time.monotonic() + 30
-            while len(ranks) < 2 and time.monotonic() < deadline:
-                time.sleep(0.1)
-                ranks = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
-            os.kill(int(ranks[1]), signal.SIGKILL)
-            _, said = run.communicate(timeout=60)
-        self.assertEqual(run.returncode, 5, said)
+        with support.Run("run", "all_reduce", "--sizes", "64K", "--backends", "tutti", "--ranks", "2", "--budget", "60s",
+                         "--launches", "6", "--json", path, "--quiet") as run:
+            os.kill(run.wait_for_ranks(2)[1], signal.SIGKILL)
+            result = run.wait(60)
+        self.assertEqual(result.code, 5, result.err)
         document = json.loads(path.read_text())
         jsonschema.validate(document, support.SCHEMA)
         self.assertFalse(document["finished"])
         (diagnosis,) = document["diagnoses"]
         self.assertEqual((diagnosis["rank"], diagnosis["how"]), (1, "killed"))
-        self.assertIn(diagnosis["message"], said)
+        self.assertIn(diagnosis["message"], result.err)
         self.assertEqual(diagnosis["host"], document["machine"]["hostname"])
 
 
@@ -312,7 +305,7 @@ class Refused(Case):
                 self.assertRegex(one.texts(), f"tutti: '{python}' .process [0-9]+. has run for 10 s, it is stopped .state T.: it "
                                               "is ended after 60 s")
                 one.process.send_signal(signal.SIGINT)
-                one.wait(support.patience(20))
+                one.wait(20)
                 self.assertEqual(one.left_behind(), [])
 
     def test_without_the_packages_the_result_stays(self):

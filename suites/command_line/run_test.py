@@ -221,7 +221,7 @@ class Prefixes(Sweep):
         self.assertIn("# prove: 48 schedules", result.out)
         self.assertIn(", 0 refuted", result.out)
         for ranks_as in ["processes", "threads", "tasks"]:
-            result = support.run("check", *PREFIXES, "--ranks", "3", "--ranks-as", ranks_as, limit=support.patience(60))
+            result = support.run("check", *PREFIXES, "--ranks", "3", "--ranks-as", ranks_as)
             self.assertEqual(result.code, 0, result)
             cases, fine = re.search(rf"# check: (\d+) cases as {ranks_as}, (\d+) ok, 0 wrong", result.out).groups()
             self.assertEqual(cases, fine, result)
@@ -795,8 +795,7 @@ class Others(unittest.TestCase):
     def test_check_and_prove(self):
         """What they print; suites/conformance has them check and prove many numbers of ranks."""
         for ranks_as in ["processes", "threads", "tasks"]:
-            result = support.run("check", "broadcast", "barrier", "--ranks", "2,3", "--ranks-as", ranks_as,
-                                 limit=support.patience(60))
+            result = support.run("check", "broadcast", "barrier", "--ranks", "2,3", "--ranks-as", ranks_as)
             self.assertEqual(result.code, 0, result)
             cases, fine = re.search(rf"# check: (\d+) cases as {ranks_as}, (\d+) ok, 0 wrong", result.out).groups()
             self.assertEqual(cases, fine, result)
@@ -853,7 +852,7 @@ class Lazy(Sweep):
                      "--budget", "6s", *options, *FILES]  # several samples of each, on a busy machine too
         directory = {"TUTTI_BACKENDS": os.environ["TUTTI_LAZY_BACKENDS"]}
         with support.Run(*arguments, environment=directory) as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 1, result)
             verdicts = {(row["collective"], row["bytes"], row["backend"]): row["verdict"] for row in one.rows()[1]}
             self.assertEqual(len(verdicts), 4 * len(sizes.split(",")), result)
@@ -886,7 +885,7 @@ class Stragglers(Sweep):
         """What was printed, and what the record has of its two ranks."""
         with support.Run("run", "all_reduce", "--ranks", "2", "--sizes", "8", *words, *FILES,
                          environment=environment) as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             return result, support.read_json(one.path / "record.json")["ranks"]["P2"]
 
@@ -920,7 +919,7 @@ class Asleep(unittest.TestCase):
     def test_the_case_that_hangs_is_named_not_the_one_beside_it(self):
         result = support.run("run", "all_reduce", "--backends", "tutti,asleep", "--algorithms", "one_shot,two_shot", "--ranks", "2",
                              "--sizes", "8,1K", "--no-limit", "--timeout", "1s", "--budget", "10s",
-                             environment={"TUTTI_BACKENDS": os.environ["TUTTI_LAZY_BACKENDS"]}, limit=support.patience(30))
+                             environment={"TUTTI_BACKENDS": os.environ["TUTTI_LAZY_BACKENDS"]}, limit=30)
         self.assertEqual(result.code, 5, result)
         named = set(re.findall(r"all_reduce/\S+/isolated", result.err))
         self.assertEqual(named, {"all_reduce/asleep.none/shm/float/sum/P2.processes/none/8B/out/private/isolated"}, result)
@@ -938,7 +937,7 @@ class Interrupted(unittest.TestCase):
             while len((one.path / "rows.csv").read_text().splitlines()) < 3 and time.monotonic() < end:
                 time.sleep(0.02)
             one.process.send_signal(signal_number)
-            result = one.wait(support.patience(5))
+            result = one.wait(5)
             self.assertEqual(result.code, 130, result)
             self.assertIn("interrupted", result.err)
             said = [line for line in result.err.splitlines() if line and not line.startswith("[")]  # but progress
@@ -973,7 +972,7 @@ class Together(unittest.TestCase):
         arguments = ["run", "all", "--backends", backends, "--ranks", "2", "--budget", "1s", *FILES, "--sizes"]
         with support.Run(*arguments, "8,1K") as one, support.Run(*arguments, "16,2K") as other:
             for run, sizes in [(one, {"0", "8", "1024"}), (other, {"0", "16", "2048"})]:
-                result = run.wait(support.patience(60))
+                result = run.wait(60)
                 self.assertEqual(result.code, 0, result)
                 _, rows = run.rows()
                 self.assertEqual({row["bytes"] for row in rows}, sizes)

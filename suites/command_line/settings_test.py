@@ -13,10 +13,10 @@ class Settings(unittest.TestCase):
     def measure(self, backends, *arguments):
         with support.Run("run", "all_reduce", "--backends", backends, "--ranks", "2", "--sizes", "64K", "--iterations", "20", *arguments,
                          "--csv", "{folder}/rows.csv", "--json", "{folder}/run.json", "--samples", "{folder}/samples.csv") as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             samples = support.read_csv(one.path / "samples.csv")[1]
-            self.drawn = support.run("report", one.path / "run.json", "--svg", one.path / "svg", limit=support.patience(60))
+            self.drawn = support.run("report", one.path / "run.json", "--svg", one.path / "svg")
             self.pictures = {path.name: path.read_text() for path in (one.path / "svg").glob("time-*.svg")}
             return one.rows()[1], support.read_json(one.path / "run.json"), samples, result
 
@@ -48,7 +48,7 @@ class Settings(unittest.TestCase):
     def test_a_case_runs_by_its_id_and_two_results_are_compared(self):
         name = f"all_reduce/{NO_COPY}.none/shm/float/sum/P2.processes/none/4096B/out/private/isolated"
         with support.Run("run", "--case", name, "--iterations", "20", "--csv", "{folder}/rows.csv") as one:
-            result = one.wait(support.patience(30))
+            result = one.wait(30)
             self.assertEqual(result.code, 0, result)
             self.assertEqual([row["case"] for row in one.rows()[1]], [name])
             compared = support.run("compare", one.path / "rows.csv", one.path / "rows.csv")
@@ -64,7 +64,7 @@ class Settings(unittest.TestCase):
     @support.needs_openmpi
     def test_a_name_that_the_library_does_not_know_is_no_system(self):
         result = support.run("run", "all_reduce", "--backends", "openmpi{coll_tuned_nonsense=1}", "--ranks", "2", "--sizes", "8",
-                             limit=support.patience(30))
+                             limit=30)
         self.assertEqual(result.code, 3, result)
         self.assertIn("Open MPI has no setting 'coll_tuned_nonsense' in a rank", result.err)
 
@@ -74,7 +74,7 @@ class Settings(unittest.TestCase):
         rows, _, _, _ = self.measure(system)
         self.assertEqual([(row["backend"], row["verdict"]) for row in rows], [(system, "ok")])
         result = support.run("run", "all_reduce", "--backends", "mpich{NONSENSE=1}", "--ranks", "2", "--sizes", "8",
-                             limit=support.patience(30))
+                             limit=30)
         self.assertEqual(result.code, 3, result)
         self.assertIn("MPICH has no setting 'MPIR_CVAR_NONSENSE' in a rank", result.err)
 
@@ -89,7 +89,7 @@ class Settings(unittest.TestCase):
             for command in [["run", "all_reduce", "--backends", backends], ["guidelines", "--backends", backends],
                             ["gate", "--against", backends]]:
                 with self.subTest(command):
-                    result = support.run(*command, "--ranks", "2", limit=support.patience(20))
+                    result = support.run(*command, "--ranks", "2", limit=20)
                     self.assertEqual(result.code, 2, result)
                     self.assertNotIn("\x1b", result.err)
                     for part in parts:
@@ -99,7 +99,7 @@ class Settings(unittest.TestCase):
     def test_guidelines_of_one_with_settings(self):
         with support.Run("guidelines", "reduce", "--backends", NO_COPY, "--ranks", "2", "--sizes", "64K", "--blocks", "8", "--json",
                          "{folder}/found.json") as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             cells = json.loads((one.path / "found.json").read_text())["cells"]
         self.assertIn(f"reduce <= all_reduce/{NO_COPY}/P2/65536B", [cell["cell"] for cell in cells])

@@ -12,7 +12,7 @@ PLAIN = ["run", "all_gather", "--algorithms", "ring", "--backends", "tutti", "--
 class Slow(unittest.TestCase):
     def measure(self, *arguments, code=0):
         with support.Run(*arguments, "--csv", "{folder}/rows.csv", "--json", "{folder}/run.json") as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, code, result)
             return result, one.rows()[1], support.read_json(one.path / "run.json"), (one.path / "rows.csv").read_text()
 
@@ -37,8 +37,7 @@ class Slow(unittest.TestCase):
             self.assertEqual(compared.code, 3, compared)
             self.assertIn("slow link 0-1:50%", compared.out)
             (path / "suite.toml").write_text('cells = ["all_gather/shm/float/none/P2.processes/none/65536B/out/private/isolated"]\n')
-            gated = support.run("gate", "--baseline", path / "slow.csv", "--suite", path / "suite.toml", "--cell-time", "20ms",
-                                limit=support.patience(60))
+            gated = support.run("gate", "--baseline", path / "slow.csv", "--suite", path / "suite.toml", "--cell-time", "20ms")
             self.assertEqual(gated.code, 3, gated)
             self.assertIn("with slow_link '0-1:50%'", gated.out)
 
@@ -66,7 +65,7 @@ class Slow(unittest.TestCase):
                              ("--slow-link 0-1:20% --transports tcp --pretend-hosts 2", ["--slow-link", "transport tcp", "several hosts"]),
                              ("--slow-rank 1:20% --transports cuda --device host", ["--slow-rank", "transport cuda", "on a device"])]:
             with self.subTest(words):
-                result = support.run(*PLAIN, "--sizes", "8", *words.split(), limit=support.patience(20))
+                result = support.run(*PLAIN, "--sizes", "8", *words.split(), limit=20)
                 self.assertEqual(result.code, 2, result)
                 for part in parts:
                     self.assertIn(part, result.err, result)

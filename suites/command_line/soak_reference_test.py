@@ -12,8 +12,7 @@ REASON = re.compile(r"^  not run: (\d+) x (.*)$", re.MULTILINE)
 
 
 def soak(*arguments, operations=500, **options):
-    return support.run("check", "soak", "--ranks", "4", "--seed", "7", "--operations", operations, *arguments,
-                       limit=support.patience(60), **options)
+    return support.run("check", "soak", "--ranks", "4", "--seed", "7", "--operations", operations, *arguments, **options)
 
 
 @support.needs_openmpi

@@ -282,7 +282,7 @@ class Job:
     def end(self, limit=60):
         """(the exit code of the first command, what is wrong about the end)."""
         try:
-            codes = [run.wait(support.patience(limit)).code for run in self.runs]
+            codes = [run.wait(limit).code for run in self.runs]
         except subprocess.TimeoutExpired:
             return None, [f"still there after {limit} s"]
         left = self.machines.left(support.patience(10)) + [one for run in self.runs for one in run.left_behind()]

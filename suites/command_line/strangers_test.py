@@ -63,7 +63,7 @@ class Strangers(unittest.TestCase):
             name = f"tutti-meeting-{os.getuid()}-127.0.0.1-{port}"
             with self.subTest(words), self.stranger("hold", name, f"{name}-alive"):
                 runs = [self.start(rank, port, *words, program=program) for rank in [1, 0]]
-                for result in [one.wait(support.patience(20)) for one in runs]:
+                for result in [one.wait(20) for one in runs]:
                     self.assertEqual(result.code, 3, result)
                     self.assertIn(USER, result.err)
                     self.assertIn(name, result.err)
@@ -75,7 +75,7 @@ class Strangers(unittest.TestCase):
         more = {"LOCAL_WORLD_SIZE": "2", "TUTTI_PORT": str(port), "TUTTI_SECRET": joined_test.SECRET}
         with self.stranger("hold", name, f"{name}-alive"):
             first = self.start(0, port, "run", "barrier", "--timeout", "5s", ranks=3, **more)
-            result = first.wait(support.patience(20))
+            result = first.wait(20)
             self.assertEqual(result.code, 3, result)
             self.assertIn(USER, result.err)
 
@@ -86,7 +86,7 @@ class Strangers(unittest.TestCase):
         with self.stranger("race") as stranger:
             for _ in range(2):
                 run = self.enterContext(support.Run(*words, program=shutil.which("mpirun")))
-                result = run.wait(support.patience(40))
+                result = run.wait(40)
                 self.assertEqual(result.code, 0, result)
                 self.assertRegex(result.out, r"(?m)^# 1 rows? in 1 cells?: 1 ok")
             stranger.kill()
@@ -99,10 +99,10 @@ class Strangers(unittest.TestCase):
             port = joined_test.free_port()
             with self.subTest(words), self.stranger("flood"):
                 runs = [self.start(rank, port, *words, program=program) for rank in [0, 1]]
-                results = [one.wait(support.patience(40)) for one in runs]
+                results = [one.wait(40) for one in runs]
                 self.assertEqual([result.code for result in results], [0, 0], results)
         with self.stranger("flood"):
-            result = support.run(*run, "--ranks", "2", limit=support.patience(40))
+            result = support.run(*run, "--ranks", "2", limit=40)
             self.assertEqual(result.code, 0, result)
 
     def test_a_second_job_at_the_same_place_ends_no_job(self):
@@ -114,10 +114,10 @@ class Strangers(unittest.TestCase):
         while support.command_of(first[1].process.pid)[1:] != ["rank"] and time.monotonic() < end:
             time.sleep(0.01)
         time.sleep(0.5)
-        late = self.start(1, port, "run", "barrier").wait(support.patience(20))
+        late = self.start(1, port, "run", "barrier").wait(20)
         self.assertEqual(late.code, 3, late)
         self.assertIn("rank 1 of the job that meets here has come before", late.err)
-        again = self.start(0, port, "run", "barrier").wait(support.patience(20))
+        again = self.start(0, port, "run", "barrier").wait(20)
         self.assertEqual(again.code, 3, again)
         self.assertIn("is here already", again.err)
         self.assertEqual([one.process.poll() for one in first], [None, None], [one.texts() for one in first])

@@ -272,8 +272,8 @@ class Run:
         self.folder.cleanup()
 
     def wait(self, limit):
-        """The Result; raises subprocess.TimeoutExpired after `limit` seconds."""
-        code = self.process.wait(timeout=limit)
+        """The Result; raises subprocess.TimeoutExpired after `limit` seconds of a quiet machine."""
+        code = self.process.wait(timeout=patience(limit))
         seconds = time.monotonic() - self.begin
         return Result(code, (self.path / "stdout").read_text(), (self.path / "stderr").read_text(), seconds)
 

@@ -19,7 +19,7 @@ class Trace(unittest.TestCase):
     def replay(self, *arguments, backends="tutti", limit=60):
         with support.Run("run", "--backends", backends, *arguments, "--csv", "{folder}/rows.csv", "--json",
                          "{folder}/run.json") as one:
-            result = one.wait(support.patience(limit))
+            result = one.wait(limit)
             self.assertEqual(result.code, 0, result)
             return result, one.rows()[1], support.read_json(one.path / "run.json")
 

@@ -31,7 +31,7 @@ class Trained(unittest.TestCase):
     def rows(self, *arguments, code=0):
         with support.Run("train", *arguments, "--csv", "{folder}/rows.csv", "--json", "{folder}/a.json", "--html",
                          "{folder}/a.html") as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual((result.code, result.err), (code, ""), result)
             self.page = (one.path / "a.html").read_text()
             self.json = json.loads((one.path / "a.json").read_text())
@@ -61,7 +61,7 @@ class Trained(unittest.TestCase):
                     except ProcessLookupError:
                         pass
                     time.sleep(seconds)
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             (row,) = one.rows()[1]
         self.assertEqual(row["straggler"], "1", result)
@@ -90,7 +90,7 @@ class Trained(unittest.TestCase):
 
     def test_a_trace_of_the_calls(self):
         with support.Run("train", "--ranks", 2, *SHORT, "--gradients", "overlapped", "--record", "{folder}/t.csv") as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             head, *lines = (one.path / "t.csv").read_text().splitlines()
         self.assertEqual(head, "step,group,operation,dtype,op,bytes,peer_bytes,gap_us")
@@ -103,11 +103,11 @@ class Trained(unittest.TestCase):
         for way in ["overlapped", "ring"]:
             with self.subTest(way), support.Run("train", "--ranks", 2, *SHORT, "--gradients", way, "--record",
                                                 "{folder}/t.csv") as one:
-                result = one.wait(support.patience(60))
+                result = one.wait(60)
                 self.assertEqual(result.code, 0, result)
                 with support.Run("run", "--trace", one.path / "t.csv", "--ranks", 2, "--backends", "tutti", "--gaps",
                                  "off", "--iterations", 5, "--csv", "{folder}/rows.csv") as replay:
-                    result = replay.wait(support.patience(60))
+                    result = replay.wait(60)
                     self.assertEqual(result.code, 0, result)
                     self.assertEqual([(row["step"], row["verdict"]) for row in replay.rows()[1]],
                                      [(step, "ok") for step in ["0", "1", "2", "whole"]])
@@ -174,7 +174,7 @@ class Killed(unittest.TestCase):
                 time.sleep(0.3)  # at any moment of a step
                 one.note_memory()
                 os.kill(pid, signal.SIGKILL)
-                result = one.wait(support.patience(10))
+                result = one.wait(10)
                 self.assertEqual(result.code, CRASH, result)
                 self.assertRegex(result.err, rf"(?m)^tutti: rank {victim} \(pid {pid}\) .*was killed by signal 9")
                 self.assertEqual(one.left_behind(), [], result)

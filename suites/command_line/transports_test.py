@@ -32,13 +32,13 @@ class Transports(unittest.TestCase):
 
     def rows(self, *words, environment):
         with support.Run(*words, "--csv", "{folder}/rows.csv", environment=environment) as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             return result, run.rows()[1]
 
     def record(self, *words, environment):
         with support.Run(*words, "--json", "{folder}/record.json", environment=environment) as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             return support.read_json(run.path / "record.json")
 
@@ -151,7 +151,7 @@ class Verbs(unittest.TestCase):
     HOSTS = [*WORDS, "--pretend-hosts", 2]
 
     def done(self, *words, code=0, devices=2):
-        result = support.run(*words, environment={**among("verbs"), "TUTTI_DOUBLE_DEVICES": str(devices)}, limit=support.patience(60))
+        result = support.run(*words, environment={**among("verbs"), "TUTTI_DOUBLE_DEVICES": str(devices)})
         self.assertEqual(result.code, code, result)
         return result
 
@@ -178,7 +178,7 @@ class Verbs(unittest.TestCase):
     def test_a_run_is_measured_and_verified(self):
         with support.Run("run", "all_reduce", "barrier", "sendrecv", "--ranks", 4, *self.HOSTS, "--sizes", "8,64K", "--budget",
                          "2s", "--csv", "{folder}/rows.csv", environment=among("verbs")) as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             rows = run.rows()[1]
             self.assertEqual({(row["transport"], row["verdict"], row["backend"]) for row in rows}, {("verbs", "ok", "tutti")}, result)
@@ -190,7 +190,7 @@ class Verbs(unittest.TestCase):
             pids = run.wait_for_ranks(3)
             run.wait_for_rows(1)
             os.kill(pids[2], signal.SIGKILL)
-            result = run.wait(support.patience(10))
+            result = run.wait(10)
             self.assertEqual(result.code, 5, result)
             self.assertRegex(result.err, r"(?m)^tutti: rank 2 \(pid \d+\).* was killed by signal 9")
             self.assertEqual(run.left_behind(), [])

@@ -35,7 +35,7 @@ class WithTables(unittest.TestCase):
     def rows(self, *words, environment=None, code=0):
         """The rows of a command that writes them, and its JSON if it was asked for any."""
         path = self.folder / "rows.csv"
-        result = support.run(*words, "--csv", path, environment=environment, limit=support.patience(60))
+        result = support.run(*words, "--csv", path, environment=environment)
         self.assertEqual(result.code, code, result)
         with open(path) as file:
             return list(csv.DictReader(file)), result
@@ -84,8 +84,7 @@ class Choices(WithTables):
                            for collective in ["broadcast", "reduce", "gather", "all_gather", "scatter", "reduce_scatter", "all_to_all"])
             table = self.file("all.csv", f"{HEADER}\n{rows}all_reduce,host,any,any,1,any,0,any,two_shot,{tuning},measured\n")
             for ranks_as in ["tasks", "processes"]:
-                result = support.run("check", "soak", "--ranks", "3", "--ranks-as", ranks_as, "--operations", "300", "--table", table,
-                                     limit=support.patience(60))
+                result = support.run("check", "soak", "--ranks", "3", "--ranks-as", ranks_as, "--operations", "300", "--table", table)
                 self.assertEqual(result.code, 0, result)
                 self.assertIn("0 wrong", result.out)
         wrong = support.run("check", "soak", "--ranks", "2", "--table", self.file("bad.csv", RING.replace(",ring,", ",rung,")))
@@ -118,7 +117,7 @@ class Choices(WithTables):
         words = ["-b", "64", "-e", "64", "-t", "2", "-n", "5", "-w", "1", "--csv", path]
         for environment, algorithm, table in [({"TUTTI_TABLE": self.ring}, "ring", "ring.csv:"), ({}, None, "shipped:")]:
             with support.Run(*words, program=program, environment=environment) as one:
-                result = one.wait(support.patience(60))
+                result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             with open(path) as file:
                 for row in csv.DictReader(file):
@@ -153,7 +152,7 @@ class Gates(WithTables):
         usual = next(csv.DictReader(baseline.read_text().splitlines()))["algorithm"]
         for words, algorithm, told in [([], usual, True), (["--table", self.ring], "ring", True)]:
             result = support.run("gate", "--suite", suite, "--baseline", baseline, "--blocks", "8", "--cell-time", "20ms", "--csv", found,
-                                 *words, environment={"TUTTI_TABLE": self.halving}, limit=support.patience(120))
+                                 *words, environment={"TUTTI_TABLE": self.halving}, limit=120)
             self.assertIn(result.code, [0, 3, 4, 6], result)
             self.assertEqual({row["algorithm"] for row in csv.DictReader(found.read_text().splitlines())}, {algorithm}, result)
             self.assertEqual("# TUTTI_TABLE is not taken: a gate takes" in result.err, told, result)
@@ -183,8 +182,8 @@ class Joined(joined_test.Joined):
 class Tune(WithTables):
     def test_writes_a_table_that_auto_reads(self):
         table, rows = self.folder / "tuned.csv", self.folder / "tuned-rows.csv"
-        words = ["tune", "all_reduce", "reduce", "--ranks", "2", "--sizes", "8,4K", "--blocks", "8", "--budget", "60s", "--csv", rows]
-        result = support.run(*words, "--out", table, limit=support.patience(90))
+        words = ["tune", "all_reduce", "reduce", "--ranks", "2", "--sizes", "8,4K", "--blocks", "20", "--budget", "60s", "--csv", rows]
+        result = support.run(*words, "--out", table, limit=90)
         self.assertEqual(result.code, 0, result)
         self.assertRegex(result.out, r"(?m)^# \d cells? measured, \d with another choice than before; \d not measured$")
         written = table.read_text()
@@ -203,10 +202,10 @@ class Tune(WithTables):
     def test_check_says_whether_a_table_fits(self):
         """Segments of 256 B cannot be what fits 256 KiB, on any machine; and `tune` finds what does."""
         slow = self.file("slow.csv", f"{HEADER}\nall_reduce,host,any,any,1,any,0,any,two_shot,256,tried,measured\n")
-        words = ["all_reduce", "--ranks", "2", "--buffers", "private", "--sizes", "256K", "--blocks", "8", "--budget", "60s", "--table", slow]
+        words = ["all_reduce", "--ranks", "2", "--buffers", "private", "--sizes", "256K", "--blocks", "20", "--budget", "60s", "--table", slow]
         files = [self.folder / name for name in ["found.json", "found.xml", "found.md"]]
         result = support.run("tune", *words, "--check", "--json", files[0], "--junit", files[1], "--summary", files[2],
-                             limit=support.patience(90))
+                             limit=90)
         self.assertEqual(result.code, 4, result)
         found = json.loads(files[0].read_text())
         self.assertEqual((found["kind"], [cell["verdict"] for cell in found["cells"]]), ("tune", ["slower"]))
@@ -215,7 +214,7 @@ class Tune(WithTables):
         self.assertIn("failure", files[1].read_text())
         self.assertIn("**slower**", files[2].read_text())
         table = self.folder / "better.csv"
-        result = support.run("tune", *words, "--out", table, limit=support.patience(90))
+        result = support.run("tune", *words, "--out", table, limit=90)
         self.assertEqual(result.code, 0, result)
         [row] = csv.DictReader(line for line in table.read_text().splitlines() if not line.startswith("#"))
         self.assertEqual(row["default"], "two_shot+256")

@@ -14,7 +14,7 @@ class Values(unittest.TestCase):
     def rows_of(self, *arguments):
         files = FILES if arguments[0] == "run" else FILES[:2]
         with support.Run(*arguments, *files) as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             return result, support.read_csv(one.path / "rows.csv")[1]
 

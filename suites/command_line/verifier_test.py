@@ -20,7 +20,7 @@ class Verifier(unittest.TestCase):
     def trial(self, *arguments, code=0, unnamed=0):
         """Rows as {cell: {fault: (outcome, text)}}, checked against the numbers of the last line, of which at most so many have no
         named cause."""
-        result = support.run("check", *arguments, limit=support.patience(60))
+        result = support.run("check", *arguments)
         self.assertEqual(result.code, code, result)
         cells = collections.defaultdict(dict)
         cell = None

@@ -67,7 +67,7 @@ class OnTheWire(unittest.TestCase):
 
     def test_the_key_of_the_job_is_not_on_it(self):
         with self.between(SHORT) as (run, wire, invitation):
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             self.assertIn(b'"task":"measure"', wire.heard[relay.DOWN], "it is the payload that is listened to")
             keys = [text for text in invitation.values() if len(str(text)) == 64]
@@ -90,7 +90,7 @@ class OnTheWire(unittest.TestCase):
                         piece = piece[:place - at] + bytes([piece[place - at] ^ 1]) + piece[place - at + 1:]
                     return piece
                 with self.between(SHORT, change) as (run, _, _):
-                    result = run.wait(support.patience(15))
+                    result = run.wait(15)
                     self.assertIn(result.code, (ENVIRONMENT, CRASH), result)
                     self.assertRegex(result.err, r"(?m)^tutti: host b \(rank 1\) is lost: " + CHANGED, result)
                     self.assertEqual(host_trials.left_in(run, 5), [])
@@ -101,7 +101,7 @@ class OnTheWire(unittest.TestCase):
             run.wait_for_rows(1)
             # A message to end, as it would be without seals.
             wire.slip_in(relay.DOWN, struct.pack("=III", 0x74757401, 3, 0) + b"end" + bytes(40))
-            result = run.wait(support.patience(15))
+            result = run.wait(15)
             self.assertIn(result.code, (ENVIRONMENT, CRASH), result)
             self.assertRegex(result.err, CHANGED)
             self.assertGreaterEqual(len(run.rows()[1]), 1, "rows are kept")
@@ -119,7 +119,7 @@ class OfOtherJobs(joined_test.Joined):
                           ({"RANK": "1", "WORLD_SIZE": "3"}, "it is of 2 processes, and this is process 1 of 3"),
                           ({"TUTTI_LAUNCH": "yesterday"}, "its starter has given it another id than this process")]:
             stray, = self.start([1, 1], *words, own=lambda rank, own=own: {**mine, **own}, only=[1])
-            result = stray.wait(support.patience(20))
+            result = stray.wait(20)
             self.assertEqual(result.code, ENVIRONMENT, result)
             self.assertIn(f"another job meets at 127.0.0.1:{port}: {says}", result.err)
         second, = self.start([1, 1], *words, own=lambda rank: mine, only=[1])

@@ -34,7 +34,7 @@ class Names(unittest.TestCase):
     def rows(self, *arguments):
         with support.Run("run", *arguments, "--ranks", "2", "--ranks-as", "threads", "--budget", "0.8s", "--backends",
                          "tutti", "--csv", "{folder}/rows.csv") as one:
-            result = one.wait(support.patience(60))
+            result = one.wait(60)
             self.assertEqual(result.code, 0, result)
             return one.rows()[1]
 

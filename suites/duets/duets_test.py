@@ -26,7 +26,7 @@ class Duets(unittest.TestCase):
         files = ["--csv", "{folder}/rows.csv"]
         with support.Run("run", "all_reduce", "broadcast", "all_to_all", "barrier", "--backends", "tutti", "--ranks", "4,5",
                          "--ranks-as", "duets", "--sizes", "8,64K", "--budget", "2s", *files) as run:
-            result = run.wait(support.patience(60))
+            result = run.wait(60)
             self.assertEqual(result.code, 0, result)
             _, rows = run.rows()
         self.assertEqual({(row["ranks_as"], row["verdict"]) for row in rows}, {("duets", "ok")}, result)
@@ -36,13 +36,13 @@ class Duets(unittest.TestCase):
 
     def test_every_algorithm_is_right(self):
         result = support.run("check", "all_reduce", "all_gather", "scan", "--ranks", "3", "--ranks-as", "duets", "--dtypes", "int32",
-                             limit=support.patience(90))
+                             limit=90)
         self.assertEqual(result.code, 0, result)
         self.assertIn("as duets", result.out)
 
     def test_a_cell_of_it_is_named_by_its_case_id(self):
         case = "all_reduce/tutti.ring/local/float/sum/P3.duets/none/4096B/out/private/isolated"
-        result = support.run("run", "--case", case, "--budget", "1s", limit=support.patience(60))
+        result = support.run("run", "--case", case, "--budget", "1s")
         self.assertEqual(result.code, 0, result)
 
     def test_what_does_not_fit_it_is_refused_by_its_traits(self):
