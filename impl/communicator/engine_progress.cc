@@ -288,9 +288,9 @@ void Engine::receive_over_links() {
 }
 
 void Engine::send_over_links(Mood mood) {
-  network_->send(mood);
+  const bool has_sent = network_->send(mood);
   if (!network_->failure().is_ok() && failed_.is_ok()) (void)fail(network_->failure());
-  if (hooks_.pace != nullptr && !network_->is_quiet()) hooks_.pace->went_on();
+  if (hooks_.pace != nullptr && (has_sent || !network_->is_quiet())) hooks_.pace->went_on();
 }
 
 /// A look at links is a system call. So those of communicators that have nothing in flight are not looked at each time.

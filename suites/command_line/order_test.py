@@ -29,6 +29,12 @@ class Order(unittest.TestCase):
         case = ["--case", "all_reduce/tutti.ring/local/float/sum/P3.tasks/none/4092B/out/private/isolated"]
         self.assertEqual(self.order(*case, "--seed", "5"), self.order(*case, "--seed", "5"))
 
+    def test_ranks_that_told_counts_late_are_not_taken_for_stuck(self):
+        """All others stand still until they are told, and who tells does nothing else in that step."""
+        case = "all_reduce/tutti.ring/fake/float/sum/P4.tasks/none/4128840B/out/private/isolated"
+        for seed in ["1", "7"]:
+            self.assertTrue(self.order("--case", case, "--pretend-hosts", "2", "--seed", seed))
+
     def test_a_soak_takes_the_same_steps_for_the_same_seed(self):
         soak = ["soak", *TASKS, "--operations", "200"]
         first = self.order(*soak, "--seed", "7")
