@@ -79,25 +79,26 @@ class Special(unittest.TestCase):
         self.assertEqual(support.abandoned_shared_memory(before), set())
 
     def stands_still(self, *words, program=support.PROGRAM, start=()):
-        """All of a job is stopped for longer than --timeout, and continued: it goes on, and rows say so."""
+        """All of a job is stopped for longer than --timeout, and continued: it goes on, and rows say so. A stop while the
+        launcher handles what has come is not noticed, so there are two."""
         words = [*start, "run", "all_reduce", "--sizes", "8:1M:x2", "--budget", "12s", "--timeout", "3s", *words, "--csv", "{folder}/rows.csv"]
         with support.Run(*words, program=program) as run:
             run.wait_for_rows(1)
-            time.sleep(0.3)
-            pids = run.living()
-            for number in [signal.SIGSTOP, signal.SIGCONT]:
-                for pid in pids:
-                    os.kill(pid, number)
-                if number == signal.SIGSTOP:
-                    time.sleep(5)
+            for seconds in [5, 2]:
+                time.sleep(0.3)
+                pids = run.living()
+                for number in [signal.SIGSTOP, signal.SIGCONT]:
+                    for pid in pids:
+                        os.kill(pid, number)
+                    if number == signal.SIGSTOP:
+                        time.sleep(seconds)
             result, seconds = end_of(run, 40)
             self.assertIsNotNone(result, f"still there after {seconds} s\n{run.texts()}")
             self.assertEqual(result.code, 0, result)
             self.assertNotRegex(result.err, r"(?m)^tutti: ")
             rows = run.rows()[1]
             stopped = [row for row in rows if "stopped" in row["disturbed"].split("; ")]
-            self.assertGreaterEqual(len(stopped), 1, rows)
-            self.assertEqual(len({row["bytes"] for row in stopped}), 1, "it is one cell")
+            self.assertIn(len({row["bytes"] for row in stopped}), [1, 2], rows)
             self.assertRegex(result.out, r"(?s)# disturbed while they were measured: .*\bstopped\b")
 
     def test_a_whole_job_that_stands_still_goes_on(self):
