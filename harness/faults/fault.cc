@@ -180,7 +180,8 @@ bool fits_in_place(Fault fault, Collective collective) {
   }
 }
 
-bool fits_shared(Fault fault, Collective collective) {
+bool fits_shared(Fault fault, Collective collective, bool peers_write_output) {
+  if (fault == Fault::swapped_blocks && peers_write_output) return false;
   return has_data(collective) && fault != Fault::previous_data && fault != Fault::wrong_root &&
          fault != Fault::late_write;
 }

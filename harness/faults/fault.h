@@ -47,8 +47,9 @@ enum class Fault : std::uint8_t {
 /// Whether the fault is the same in a case whose input and output are one buffer. An input is overwritten there only
 /// where the output does not cover it; what lies after an output that the input goes beyond is no end of a buffer.
 [[nodiscard]] bool fits_in_place(Fault fault, Collective collective);
-/// Whether it leaves the buffers of the case to the call: some give it private ones of their own.
-[[nodiscard]] bool fits_shared(Fault fault, Collective collective);
+/// Whether it leaves the buffers of the case to the call: some give it private ones of their own. Parts of an output
+/// that peers write too cannot be swapped by one rank.
+[[nodiscard]] bool fits_shared(Fault fault, Collective collective, bool peers_write_output);
 
 /// Whether a diagnosis names the fault, or what cannot be told from it: a lost message of a reduction looks like a rank
 /// that has contributed nothing.

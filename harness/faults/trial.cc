@@ -35,7 +35,8 @@ Draw draw(const Case& what, Fault fault, std::uint64_t seed, int number) {
   Draw drawn{.one = what, .injection = {.fault = fault, .input_seed = seed}};
   Case& one = drawn.one;
   const auto algorithms = algorithms_of(one.collective);
-  one.algorithm = algorithms[random() % algorithms.size()]->name;
+  const Algorithm& algorithm = *algorithms[random() % algorithms.size()];
+  one.algorithm = algorithm.name;
   const auto ranks = static_cast<std::uint64_t>(one.ranks);
   if (is_rooted(one.collective)) one.root = static_cast<int>(random() % ranks);
   const Count count = kCounts[random() % kCounts.size()];
@@ -58,7 +59,8 @@ Draw draw(const Case& what, Fault fault, std::uint64_t seed, int number) {
   const bool is_in_place = random() % 2 == 0, is_shared = random() % 2 == 0;
   one.is_in_place = is_in_place && fits_in_place(fault, one.collective) &&
                     (!has_counts(one.collective) || blocks_of(one).is_same_both_ways());
-  if (is_shared && fits_shared(fault, one.collective)) one.buffers = Buffers::shared;
+  const bool peers_write_output = algorithm.shape(one.problem()).exposes_output;
+  if (is_shared && fits_shared(fault, one.collective, peers_write_output)) one.buffers = Buffers::shared;
   return drawn;
 }
 

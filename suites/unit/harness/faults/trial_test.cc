@@ -137,11 +137,13 @@ TEST(TrialOfPlaces, AnInputThatIsOverwrittenInPlaceIsSeenByALookAtInputsOnly) {
 
 TEST(TrialOfPlaces, WhatGivesTheCallOtherBuffersStaysOutOfPlaceOnPrivateOnes) {
   EXPECT_FALSE(fits_in_place(Fault::late_write, Collective::all_reduce));
-  EXPECT_FALSE(fits_shared(Fault::late_write, Collective::all_reduce));
+  EXPECT_FALSE(fits_shared(Fault::late_write, Collective::all_reduce, false));
   EXPECT_FALSE(fits_in_place(Fault::overwritten_input, Collective::all_reduce)) << "the output covers it";
   EXPECT_TRUE(fits_in_place(Fault::overwritten_input, Collective::scatter_v));
   EXPECT_FALSE(fits_in_place(Fault::write_past_end, Collective::scatter)) << "the input goes on there";
-  EXPECT_FALSE(fits_shared(Fault::missing_rank, Collective::barrier));
+  EXPECT_FALSE(fits_shared(Fault::missing_rank, Collective::barrier, false));
+  EXPECT_TRUE(fits_shared(Fault::swapped_blocks, Collective::reduce, false));
+  EXPECT_FALSE(fits_shared(Fault::swapped_blocks, Collective::reduce, true));
 }
 
 TEST(TrialOfParts, WithoutGuardsWritesOutsideTheOutputAreMissed) {
