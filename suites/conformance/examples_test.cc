@@ -59,6 +59,7 @@ Example example_of(const Algorithm& algorithm) {
       {"pingpong/channel", {.ranks = 3, .shown = {0, 1, 2}, .is_listed = true}},
       {"pingpong/direct", {.ranks = 3, .shown = {0, 1, 2}, .is_listed = true}},
       {"reduce/knomial", {.ranks = 8, .shown = {0, 4, 1}, .is_listed = false}},
+      {"reduce/one_shot", {.ranks = 4, .shown = {0, 1}, .is_listed = true}},
       {"reduce_scatter/circulant", {.ranks = 5, .shown = {0}, .is_listed = true}},
       {"reduce_scatter/halving", {.ranks = 5, .shown = {0}, .is_listed = true}},
       {"scan/chain", {.ranks = 4, .shown = {0, 1, 3}, .is_listed = true}},
