@@ -40,6 +40,8 @@ struct BindRequest {
   Op op = Op::none;
   bool is_in_place = false;
   Buffers buffers = Buffers::private_;
+  /// Bytes of a block: shared inputs up to this are staged, unless peers write outputs. 0: none.
+  std::int64_t most_copied = 0;
   Resources resources;
   Count segment = 0;             ///< elements per block and segment; 0: the largest that fits
   int lanes = 1;                 ///< that share the segments out: no segment is longer than one lane's part

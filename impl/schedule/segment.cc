@@ -93,7 +93,10 @@ Status explain(const Schedule& schedule, const BindRequest& request, Count segme
 }  // namespace
 
 bool is_staged(const Schedule& schedule, const BindRequest& request) {
-  return request.buffers == Buffers::private_ || (request.is_in_place && schedule.stages_in_place) ||
+  const std::int64_t bytes = request.count * static_cast<std::int64_t>(size_of(request.dtype));
+  const bool is_short = bytes <= request.most_copied && request.most_copied > 0 && request.blocks == nullptr &&
+                        !schedule.shape.exposes_output;
+  return request.buffers == Buffers::private_ || is_short || (request.is_in_place && schedule.stages_in_place) ||
          request.op == Op::premul_sum;
 }
 

@@ -8,8 +8,9 @@
 
 namespace tutti {
 
-/// Whether exposed user buffers are copied to scratch first. They are where they are private, where the schedule asks
-/// for it in place, and where the copy is how this rank's factor gets in (premul_sum).
+/// Whether exposed user buffers are copied to scratch first. They are where they are private, where they are short
+/// (BindRequest::most_copied), where the schedule asks for it in place, and where the copy is how this rank's factor
+/// gets in (premul_sum).
 [[nodiscard]] bool is_staged(const Schedule& schedule, const BindRequest& request);
 
 /// Where a plan's scratch lies: the schedule's own units, then the mirrors of staged buffers.

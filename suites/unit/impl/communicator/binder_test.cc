@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/communicator/binder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "impl/algorithms/algorithm.h"
+#include "impl/transports/local/domain.h"
+
+namespace tutti {
+namespace {
+
+constexpr int kRanks = 2;
+
+/// Bytes of scratch that the plan of a call on float has.
+std::int64_t scratch_of(Collective collective, const char* algorithm, Op op, Buffers buffers, std::int64_t bytes) {
+  const auto domain = local::open_domain(local::shape_for(kRanks)).value();
+  const CommunicatorOptions options;
+  const AfterBind after_bind;
+  Binder binder({.domain = *domain, .rank = 1}, options, after_bind);
+  const Schedule schedule = schedule_of(*find_algorithm(collective, algorithm).value(), {collective, kRanks});
+  const Call call{.collective = collective,
+                  .op = op,
+                  .count = bytes / static_cast<std::int64_t>(sizeof(float)),
+                  .buffers = buffers,
+                  .schedule = &schedule};
+  return binder.bind(call, PlanCache::key_of(call)).value()->call.plan(0).header().scratch_bytes;
+}
+
+TEST(Binder, CopiesShortInputsOfSharedBuffersAndShowsLongOnes) {
+  for (const Collective collective : {Collective::all_gather, Collective::broadcast}) {
+    EXPECT_GT(scratch_of(collective, "direct", Op::none, Buffers::shared, 512), 0) << to_string(collective);
+    EXPECT_EQ(scratch_of(collective, "direct", Op::none, Buffers::shared, 516), 0) << to_string(collective);
+    EXPECT_GT(scratch_of(collective, "direct", Op::none, Buffers::private_, 516), 0) << to_string(collective);
+  }
+}
+
+TEST(Binder, DoesNotCopyWherePeersWriteTheOutput) {
+  EXPECT_EQ(scratch_of(Collective::all_reduce, "two_shot", Op::sum, Buffers::shared, 512), 0);
+  EXPECT_GT(scratch_of(Collective::all_reduce, "two_shot", Op::sum, Buffers::private_, 512), 0);
+}
+
+}  // namespace
+}  // namespace tutti
