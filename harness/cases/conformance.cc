@@ -6,6 +6,7 @@
 
 #include "harness/cases/backend_name.h"
 #include "harness/cases/lists.h"
+#include "harness/cases/transports.h"
 #include "impl/algorithms/algorithm.h"
 #include "impl/execute/resources.h"
 #include "impl/schedule/segment.h"
@@ -34,9 +35,10 @@ Count many_slices(int ranks) { return ranks > kMostRanksOfManySlices ? kManySlic
 
 constexpr Count kEndless = 1 << 24;  ///< elements of a block: what can be cut into segments is
 
-/// How a call of `count` elements is cut, on the transport with the largest slots, which is that of one process.
-Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Count count, Buffers buffers) {
-  const DomainShape shape = best_transport(RanksIn::one_process).shape(problem.ranks, 1, 0);
+/// How a call of `count` elements is cut, on the transport of such ranks on one host, whose channels hold the most.
+Count segments_of(const Algorithm& algorithm, const Problem& problem, RanksIn in, Dtype dtype, Count count,
+                  Buffers buffers) {
+  const DomainShape shape = best_transport(in).shape(problem.ranks, 1, 0);
   const auto segment =
       choose_segment(schedule_of(algorithm, problem), {.count = count,
                                                        .dtype = dtype,
@@ -48,11 +50,11 @@ Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtyp
 
 /// The fewest segments of its forms that can be cut at all; 1 where none can. Private buffers are staged and shared
 /// ones are not, which moves the edge.
-Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtype, Count count) {
+Count segments_of(const Algorithm& algorithm, const Problem& problem, RanksIn in, Dtype dtype, Count count) {
   Count fewest = 0;
   for (const Buffers buffers : {Buffers::private_, Buffers::shared}) {
-    if (segments_of(algorithm, problem, dtype, kEndless, buffers) <= 1) continue;
-    const Count segments = segments_of(algorithm, problem, dtype, count, buffers);
+    if (segments_of(algorithm, problem, in, dtype, kEndless, buffers) <= 1) continue;
+    const Count segments = segments_of(algorithm, problem, in, dtype, count, buffers);
     fewest = fewest == 0 ? segments : std::min(fewest, segments);
   }
   return std::max<Count>(fewest, 1);
@@ -60,13 +62,13 @@ Count segments_of(const Algorithm& algorithm, const Problem& problem, Dtype dtyp
 
 /// Elements per block with which every form of the algorithm has a full segment and a tail. The segment of a long call
 /// is rounded down. So a call that is a little longer than it may still be one segment: the edge is searched.
-Count above_one_segment(const Algorithm& algorithm, const Problem& problem, Dtype dtype) {
-  const Count pieces = segments_of(algorithm, problem, dtype, kEndless);
+Count above_one_segment(const Algorithm& algorithm, const Problem& problem, RanksIn in, Dtype dtype) {
+  const Count pieces = segments_of(algorithm, problem, in, dtype, kEndless);
   if (pieces <= 1) return kAwkward + kFew;
   Count whole = 1, cut = kEndless;  // one segment, more than one
   while (cut - whole > 1) {
     const Count middle = whole + (cut - whole) / 2;
-    (segments_of(algorithm, problem, dtype, middle) > 1 ? cut : whole) = middle;
+    (segments_of(algorithm, problem, in, dtype, middle) > 1 ? cut : whole) = middle;
   }
   const std::int64_t bytes =
       2 * problem.ranks * problem.pairing.window * buffer_bytes(problem, cut + kFew, size_of(dtype));
@@ -171,8 +173,9 @@ class Builder {
     const bool is_of_bytes = buffer_bytes(problem, count, size_of(base_dtype_)) > kMostBytesOfBaseDtype;
     const Dtype dtype = is_of_bytes ? byte_dtype_ : base_dtype_;
     add_forms(base(algorithm, problem, count, dtype));
-    if (algorithm != nullptr && segments_of(*algorithm, problem, dtype, count) < 2) {
-      add_forms(base(algorithm, problem, above_one_segment(*algorithm, problem, base_dtype_)));
+    const RanksIn in = ranks_in(sweep_.ranks_as);
+    if (algorithm != nullptr && segments_of(*algorithm, problem, in, dtype, count) < 2) {
+      add_forms(base(algorithm, problem, above_one_segment(*algorithm, problem, in, base_dtype_)));
     }
   }
   /// Windows that the user asked for, of short messages and of long ones, and pairs of ranks that are no neighbours.

@@ -44,11 +44,12 @@ std::string those_of(const Ranks& set) { return fmt::format("the contributions o
 template <class T>
 class Suspect::Columns {
  public:
-  Columns(const Suspect& suspect, bool roundly)
+  /// Of this operation and the `oldest` ones before it.
+  Columns(const Suspect& suspect, bool roundly, int oldest = 0)
       : suspect_(suspect), ranks_(suspect.operation_.problem.ranks), roundly_(roundly) {
     const Operation& operation = suspect.operation_;
     Operation then = operation;
-    for (int back = 0; back <= kOldest; ++back, --then.salt) {
+    for (int back = 0; back <= oldest; ++back, --then.salt) {
       auto& inputs = inputs_.emplace_back();
       for (const WrongElement& sample : suspect.samples_) {
         for (int rank = 0; rank < ranks_; ++rank) {
@@ -112,7 +113,8 @@ std::string Suspect::contribution_of(bool roundly) const {
   const Origin from = origin();
   const int ranks = from.ranks();
   if (operation_.problem.ranks < 2) return {};
-  const Columns<T> columns(*this, roundly);
+  const int oldest = is_telling() ? oldest_of(ranks) : 1;
+  const Columns<T> columns(*this, roundly, oldest);
   const auto with = [&](const Ranks& set, int times, int back) {
     return columns.are_explained_by([&, times, back](std::size_t s, std::vector<T>& values) {
       for (int rank = from.first; rank <= from.last; ++rank) {
@@ -127,14 +129,14 @@ std::string Suspect::contribution_of(bool roundly) const {
   for (int size = 1; size <= largest; ++size) {
     // Few or coarse samples may fit several ranks: all are named. Of sets the first.
     Ranks missing, doubled;
-    std::vector<Ranks> stale(kOldest + 1);
+    std::vector<Ranks> stale(static_cast<std::size_t>(oldest) + 1);
     for (const Ranks& set : sets_of(size, from)) {
       const auto note = [&](Ranks& fitting) {
         if (size == 1 || fitting.empty()) fitting.insert(fitting.end(), set.begin(), set.end());
       };
       if (size < std::max(std::min(ranks, 2), ranks - 1) && with(set, 0, 0)) note(missing);  // all but one: one_input
       if (with(set, 2, 0)) note(doubled);
-      for (int back = 1; back <= (is_telling() ? kOldest : 1); ++back) {
+      for (int back = 1; back <= oldest; ++back) {
         if (with(set, 1, back)) note(stale[static_cast<std::size_t>(back)]);
       }
     }
@@ -144,7 +146,7 @@ std::string Suspect::contribution_of(bool roundly) const {
     };
     if (!missing.empty()) return tell(missing, "'s contribution is missing", "are missing");
     if (!doubled.empty()) return tell(doubled, "'s contribution is counted twice", "are counted twice");
-    for (int back = 1; back <= kOldest; ++back) {
+    for (int back = 1; back <= oldest; ++back) {
       const Ranks& fitting = stale[static_cast<std::size_t>(back)];
       const std::uint64_t salt = operation_.salt - static_cast<std::uint64_t>(back);
       const std::string what = back == 1 ? "previous data" : "data of an earlier operation";

@@ -118,7 +118,8 @@ bool Suspect::output_holds(Count index, int block, Count element) const {
 
 std::string Suspect::stale() const {
   Operation earlier = operation_;
-  for (int back = 1; back <= (is_telling() ? kOldest : 1); ++back) {
+  const int oldest = is_telling() ? oldest_of(operation_.problem.ranks) : 1;
+  for (int back = 1; back <= oldest; ++back) {
     if (earlier.salt-- == 0) break;
     if (is_explained_by([&](Count i) { return expected(earlier, block_, i); })) {
       return fmt::format("holds {}: the result of salt {} instead of {}",

@@ -12,8 +12,8 @@
 
 namespace tutti::harness::verify {
 
-/// Operations back that slots and generations may still hold.
-inline constexpr int kOldest = 8;
+/// Operations back that slots and generations may still hold: channels between few ranks are deep (domain.h).
+[[nodiscard]] constexpr int oldest_of(int ranks) { return ranks <= 16 ? 64 : 8; }
 
 template <class T>
 T value_of(std::uint64_t bits) {

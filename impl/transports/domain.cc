@@ -2,6 +2,7 @@
 #include "impl/transports/domain.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "impl/transports/journal.h"
 
@@ -82,10 +83,19 @@ DomainShape shape_across_hosts(int ranks, int hosts, std::size_t heap_bytes) {
   return shape;
 }
 
-DomainShape with_moving_scratch(DomainShape shape) {
+DomainShape deepened(DomainShape shape) {
   constexpr int kFewRanks = 16;
   constexpr std::size_t kArea = std::size_t{512} << 10U;
-  if (shape.ranks <= kFewRanks) shape.scratch_area = kArea;
+  constexpr std::size_t kChannels = std::size_t{16} << 20U;  // all of one kind
+  constexpr std::size_t kMostSlots = 64;
+  if (shape.ranks > kFewRanks) return shape;
+  shape.scratch_area = kArea;
+  const auto pairs = static_cast<std::size_t>(shape.ranks) * static_cast<std::size_t>(shape.ranks);
+  const auto slots_of = [&](int usual, std::size_t slot_bytes) {
+    return std::max(usual, static_cast<int>(std::bit_floor(std::min(kMostSlots, kChannels / pairs / slot_bytes))));
+  };
+  shape.slots = slots_of(shape.slots, shape.slot_bytes);
+  shape.pair_slots = slots_of(shape.pair_slots, shape.pair_slot_bytes);
   return shape;
 }
 

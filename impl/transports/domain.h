@@ -94,8 +94,9 @@ struct DomainShape {
 /// host have the same slots.
 [[nodiscard]] DomainShape shape_across_hosts(int ranks, int hosts, std::size_t heap_bytes);
 
-/// `shape`, whose scratch moves if its ranks are few enough for the memory.
-[[nodiscard]] DomainShape with_moving_scratch(DomainShape shape);
+/// `shape` with memory enough for few ranks that a line of it has left the caches of two cores before it is used again:
+/// scratch that moves, and channels of up to 64 slots.
+[[nodiscard]] DomainShape deepened(DomainShape shape);
 /// From a generation's scratch to the next one's.
 [[nodiscard]] inline std::size_t scratch_stride(const DomainShape& shape) {
   return shape.scratch_area > shape.scratch_bytes ? shape.scratch_area : shape.scratch_bytes;

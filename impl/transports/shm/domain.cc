@@ -282,8 +282,7 @@ const Transport& transport() {
       .serves = bit_of(RanksIn::own_processes),
       .addresses_peers = true,
       .spans_hosts = false,
-      .shape = [](int ranks, int,
-                  std::size_t heap_bytes) { return with_moving_scratch(default_shape(ranks, heap_bytes)); },
+      .shape = [](int ranks, int, std::size_t heap_bytes) { return deepened(default_shape(ranks, heap_bytes)); },
       .shared_bytes = [](const DomainShape& shape, RanksIn) { return domain_bytes(shape); },
       .open = [](const DomainShape& shape, const Opening& opening) { return open_domain(shape, opening.memory); },
   };

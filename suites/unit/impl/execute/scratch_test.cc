@@ -20,7 +20,7 @@ constexpr int kRanks = 2;
 constexpr int kCalls = 64;
 
 /// That of processes, in memory of this one.
-DomainShape moving_shape() { return with_moving_scratch(local::shape_for(kRanks)); }
+DomainShape moving_shape() { return deepened(local::shape_for(kRanks)); }
 
 /// All-reduces of so many bytes, checked. `schedule`: null for what `auto` chooses.
 void run_calls(Domain& domain, std::size_t bytes, const Schedule* schedule = nullptr) {
