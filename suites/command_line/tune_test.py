@@ -94,7 +94,7 @@ class Choices(WithTables):
         for ranks_as in ["processes", "threads", "tasks"]:
             rows, _ = self.rows("run", "all", "--algorithms", "direct+single_copy,two_shot+single_copy,one_shot+1K+single_copy", "--ranks", "3",
                                 "--ranks-as", ranks_as, "--ops", "sum,avg", "--sizes", "40,300K", "--placement", "in,out", "--backends", "tutti",
-                                "--budget", "3s", "--no-limit")
+                                "--iterations", "5", "--no-limit")
             self.assertGreater(len(rows), 30)
             for row in rows:
                 self.assertEqual(row["verdict"], "ok", row)
