@@ -111,7 +111,7 @@ class Trial:
             with self.support.Run(*options(self.agent, self.hosts), "--lines", lines, "--json", first) as run:
                 run.agent = self.agent
                 was_hit = self.hit(run)
-                result = run.wait(self.support.patience(ENDS))
+                result = run.wait(ENDS)
                 ended = self.kind != "launcher" or not was_hit
                 left, end = run.left_behind(), time.monotonic() + self.support.patience(CLEARS)
                 while left and not ended and time.monotonic() < end:
@@ -138,7 +138,7 @@ class Trial:
             return  # it was killed before it had written the plan
         path = folder / "resumed.json"
         with self.support.Run(*options(self.agent, self.hosts), "--resume", lines, "--json", path) as run:
-            result = run.wait(self.support.patience(ENDS))
+            result = run.wait(ENDS)
             self.expect(not run.left_behind(), f"left behind by --resume: {run.left_now()}")
         self.expect(result.code in [OK, UNTESTED, SLOW, CRASH, UNDECIDED], f"--resume: exit code {result.code}: {result.err}")
         self.expect(tests_of(lines)[:len(kept)] == kept, "--resume has changed what was measured")

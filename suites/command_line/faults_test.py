@@ -79,8 +79,8 @@ class Special(unittest.TestCase):
         self.assertEqual(support.abandoned_shared_memory(before), set())
 
     def stands_still(self, *words, program=support.PROGRAM, start=()):
-        """All of a job is stopped for longer than --timeout, and continued: it goes on, and rows say so. A stop while the
-        launcher handles what has come is not noticed, so there are two."""
+        """All of a job is stopped, once for longer than --timeout, and continued: it goes on, and rows say so. A stop
+        while the launcher handles what has come is not noticed, so there are two."""
         words = [*start, "run", "all_reduce", "--sizes", "8:1M:x2", "--budget", "12s", "--timeout", "3s", *words, "--csv", "{folder}/rows.csv"]
         with support.Run(*words, program=program) as run:
             run.wait_for_rows(1)

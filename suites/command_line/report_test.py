@@ -121,7 +121,7 @@ class Page(Case):
         rows = {(row["collective"], row["bytes"], row["backend"]): row for row in self.rows}
 
         def is_known(row):
-            """A time whose interval is longer than itself is left out of the mean."""
+            """A time that is shorter than half of its interval is left out of the mean."""
             return ((row["time_ci_high"] or 0) - (row["time_ci_low"] or 0)) / 2 <= row["time_median"]
 
         pairs = [(row, rows[*key[:2], support.SYSTEMS[1]]) for key, row in rows.items() if key[2] == "tutti"]

@@ -29,7 +29,6 @@ def sweep(backends, ranks, *more, timeout=TIMEOUT):
 
 def end_of(run, limit):
     """(Result or None, seconds) of a run in which something has just happened, and which is to end within `limit`."""
-    limit = support.patience(limit)
     begin = time.monotonic()
     try:
         result = run.wait(limit)
