@@ -11,8 +11,8 @@ namespace tutti {
 namespace {
 
 constexpr int kMostProvedRanks = 1024;
-// To show where a short input lies takes one more cache line from core to core, and its owner waits until it was read
-// (measured: results/2026-11-tried).
+// The owner of an input that is read where it lies waits until that was done. So a short one is copied (measured:
+// results/2026-11-tried).
 constexpr std::int64_t kMostCopied = 512;
 
 /// What the journal says of a bound call.

@@ -63,6 +63,7 @@ std::uint64_t key_hash(const Schedule& schedule, const BindRequest& request, Cou
       .add(to_string(request.op))
       .add(request.is_in_place && !has_placement_at_root_only(schedule.problem.collective) ? 1 : 0)
       .add(to_string(request.buffers))
+      .add(is_copied(schedule, request) ? 1 : 0)
       .value();
 }
 

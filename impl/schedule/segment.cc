@@ -7,6 +7,8 @@
 namespace tutti {
 namespace {
 
+constexpr std::int64_t kMostCopiedInAll = 2048;  ///< bytes of the blocks of a short shared input, each on its own lines
+
 /// Where not all ranks have as many, the root has the most, or the first rank (pingpong) or the last one (exscan).
 int most_blocks(const Problem& problem, int (*blocks)(const Problem&, int)) {
   if (has_pairs(problem.collective) || has_window(problem.collective)) {
@@ -92,12 +94,18 @@ Status explain(const Schedule& schedule, const BindRequest& request, Count segme
 
 }  // namespace
 
-bool is_staged(const Schedule& schedule, const BindRequest& request) {
+bool is_copied(const Schedule& schedule, const BindRequest& request) {
+  const Problem& problem = schedule.problem;
+  if (request.most_copied == 0 || request.buffers == Buffers::private_ || request.blocks != nullptr) return false;
+  if (schedule.shape.exposes_output || has_window(problem.collective)) return false;
   const std::int64_t bytes = request.count * static_cast<std::int64_t>(size_of(request.dtype));
-  const bool is_short = bytes <= request.most_copied && request.most_copied > 0 && request.blocks == nullptr &&
-                        !schedule.shape.exposes_output;
-  return request.buffers == Buffers::private_ || is_short || (request.is_in_place && schedule.stages_in_place) ||
-         request.op == Op::premul_sum;
+  return bytes <= request.most_copied &&
+         most_blocks(problem, input_blocks) * round_up_to_line(bytes) <= kMostCopiedInAll;
+}
+
+bool is_staged(const Schedule& schedule, const BindRequest& request) {
+  return request.buffers == Buffers::private_ || is_copied(schedule, request) ||
+         (request.is_in_place && schedule.stages_in_place) || request.op == Op::premul_sum;
 }
 
 ScratchLayout scratch_layout(const Schedule& schedule, const BindRequest& request, const UnitTable& table) {

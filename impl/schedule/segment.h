@@ -8,9 +8,10 @@
 
 namespace tutti {
 
-/// Whether exposed user buffers are copied to scratch first. They are where they are private, where they are short
-/// (BindRequest::most_copied), where the schedule asks for it in place, and where the copy is how this rank's factor
-/// gets in (premul_sum).
+/// Whether the call's shared input is so short that it is staged. The same on all ranks.
+[[nodiscard]] bool is_copied(const Schedule& schedule, const BindRequest& request);
+/// Whether exposed user buffers are copied to scratch first. Private ones are, and shared inputs that are short.
+/// So are buffers of a schedule that asks for it in place. With premul_sum this rank's factor gets in by the copy.
 [[nodiscard]] bool is_staged(const Schedule& schedule, const BindRequest& request);
 
 /// Where a plan's scratch lies: the schedule's own units, then the mirrors of staged buffers.
