@@ -44,7 +44,7 @@ std::string those_of(const Ranks& set) { return fmt::format("the contributions o
 template <class T>
 class Suspect::Columns {
  public:
-  /// Of this operation and the `oldest` ones before it.
+  /// Columns holds the inputs of this operation and of `oldest` operations before it.
   Columns(const Suspect& suspect, bool roundly, int oldest = 0)
       : suspect_(suspect), ranks_(suspect.operation_.problem.ranks), roundly_(roundly) {
     const Operation& operation = suspect.operation_;
@@ -113,8 +113,8 @@ std::string Suspect::contribution_of(bool roundly) const {
   const Origin from = origin();
   const int ranks = from.ranks();
   if (operation_.problem.ranks < 2) return {};
-  const int oldest = is_telling() ? oldest_of(ranks) : 1;
-  const Columns<T> columns(*this, roundly, oldest);
+  constexpr int kOldestOfSets = 8;  // with more sets times more operations, one fits by chance
+  const Columns<T> columns(*this, roundly, oldest());
   const auto with = [&](const Ranks& set, int times, int back) {
     return columns.are_explained_by([&, times, back](std::size_t s, std::vector<T>& values) {
       for (int rank = from.first; rank <= from.last; ++rank) {
@@ -129,6 +129,7 @@ std::string Suspect::contribution_of(bool roundly) const {
   for (int size = 1; size <= largest; ++size) {
     // Few or coarse samples may fit several ranks: all are named. Of sets the first.
     Ranks missing, doubled;
+    const int oldest = size == 1 ? this->oldest() : std::min(this->oldest(), kOldestOfSets);
     std::vector<Ranks> stale(static_cast<std::size_t>(oldest) + 1);
     for (const Ranks& set : sets_of(size, from)) {
       const auto note = [&](Ranks& fitting) {

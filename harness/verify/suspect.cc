@@ -89,6 +89,11 @@ bool Suspect::is_telling() const {
   return samples_.size() >= kSamples || samples_.size() * size_of(operation_.dtype) >= kBytes;
 }
 
+int Suspect::oldest() const {
+  const int most = is_telling() ? oldest_of(operation_.problem.ranks) : 1;
+  return static_cast<int>(std::min(static_cast<std::uint64_t>(most), operation_.salt));
+}
+
 std::uint64_t Suspect::expected(const Operation& operation, int block, Count element) const {
   std::array<std::byte, 8> bytes;
   const std::span one = std::span(bytes).first(size_of(operation.dtype));
@@ -118,9 +123,8 @@ bool Suspect::output_holds(Count index, int block, Count element) const {
 
 std::string Suspect::stale() const {
   Operation earlier = operation_;
-  const int oldest = is_telling() ? oldest_of(operation_.problem.ranks) : 1;
-  for (int back = 1; back <= oldest; ++back) {
-    if (earlier.salt-- == 0) break;
+  for (int back = 1; back <= oldest(); ++back) {
+    --earlier.salt;
     if (is_explained_by([&](Count i) { return expected(earlier, block_, i); })) {
       return fmt::format("holds {}: the result of salt {} instead of {}",
                          back == 1 ? "previous data" : "data of an earlier operation", earlier.salt, operation_.salt);

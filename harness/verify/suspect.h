@@ -12,7 +12,7 @@
 
 namespace tutti::harness::verify {
 
-/// Operations back that slots and generations may still hold: channels between few ranks are deep (domain.h).
+/// Slots and generations may hold data of so many operations back. Channels between few ranks are deep (domain.h).
 [[nodiscard]] constexpr int oldest_of(int ranks) { return ranks <= 16 ? 64 : 8; }
 
 template <class T>
@@ -62,6 +62,8 @@ class Suspect {
   }
   /// Whether there are enough samples: one cause among many that explains them all is then no coincidence.
   [[nodiscard]] bool is_telling() const;
+  /// How many operations back a hypothesis may look.
+  [[nodiscard]] int oldest() const;
   /// The input block that is reduced to the suspect one.
   [[nodiscard]] int reduced_block() const { return origin().block; }
   [[nodiscard]] Origin origin() const { return origin_of(operation_.problem, rank_, block_); }
