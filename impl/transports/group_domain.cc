@@ -11,6 +11,11 @@ DomainShape group_shape(const DomainShape& of, int ranks) {
   shape.heap_bytes = 0;
   shape.hosts = 1;
   shape.ranks_on.clear();
+  if (shape.scratch_area != 0) {  // a program may have many groups: only its world has so much memory
+    shape.scratch_area = 0;
+    shape.slots = DomainShape().slots;
+    shape.pair_slots = DomainShape().pair_slots;
+  }
   shape.journal_ranks = 0;
   return shape;
 }
