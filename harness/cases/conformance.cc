@@ -35,7 +35,7 @@ Count many_slices(int ranks) { return ranks > kMostRanksOfManySlices ? kManySlic
 
 constexpr Count kEndless = 1 << 24;  ///< elements of a block: what can be cut into segments is
 
-/// How a call of `count` elements is cut, on the transport of such ranks on one host, whose channels hold the most.
+/// How a call of `count` elements is cut, on the transport of such ranks on one host.
 Count segments_of(const Algorithm& algorithm, const Problem& problem, RanksIn in, Dtype dtype, Count count,
                   Buffers buffers) {
   const DomainShape shape = best_transport(in).shape(problem.ranks, 1, 0);
@@ -48,8 +48,8 @@ Count segments_of(const Algorithm& algorithm, const Problem& problem, RanksIn in
   return segment.is_ok() ? (count + segment.value() - 1) / segment.value() : 0;
 }
 
-/// The fewest segments of its forms that can be cut at all; 1 where none can. Private buffers are staged and shared
-/// ones are not, which moves the edge.
+/// The fewest segments of its forms that can be cut at all; 1 where none can. Private buffers are staged and long
+/// shared ones are not, which moves the edge.
 Count segments_of(const Algorithm& algorithm, const Problem& problem, RanksIn in, Dtype dtype, Count count) {
   Count fewest = 0;
   for (const Buffers buffers : {Buffers::private_, Buffers::shared}) {

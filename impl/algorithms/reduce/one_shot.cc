@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One-shot reduce: every other rank puts its input into scratch, and the root combines all of it in one MOVE. One way
-// from each rank to the root, and nobody waits for the root: scratch is protected by its generation. At most 48 bytes
-// of scratch lie in the flag's own cache line, so that one line per rank carries flag and data: the best for small
-// messages.
+// One-shot reduce: every other rank puts its input into scratch, and the root combines all of it in one MOVE. Data go
+// one way, from each rank to the root. Nobody waits for the root within an operation: scratch is protected by its
+// generation. At most 48 bytes of scratch lie in the flag's own cache line, so that one line per rank carries flag and
+// data: the best for small messages.
 //
 // P = 4, rank 0, the root:
 //   step 0  WAIT {1,2,3} phase 1
