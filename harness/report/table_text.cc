@@ -29,7 +29,9 @@ std::string interval(const Row& row) {
 
 std::string ratio_text(const std::optional<double>& value) {
   if (!value) return std::string(kMissing);
-  return *value < 0.095 ? fmt::format("{:.3f}", *value) : fmt::format("{:.2f}", *value);
+  if (*value < 0.095) return fmt::format("{:.3f}", *value);
+  if (*value < 999.995) return fmt::format("{:.2f}", *value);
+  return *value < 99999.5 ? fmt::format("{:.0f}", *value) : fmt::format("{:.0e}", *value);
 }
 
 std::string title_of(const Row& row) {

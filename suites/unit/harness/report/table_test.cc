@@ -54,6 +54,12 @@ TEST(Table, TwoBackendsStandSideBySideWithTheirRatio) {
   // clang-format on
 }
 
+TEST(Table, ARatioOfThousandsLeavesABlankBeforeIt) {
+  Table table;
+  EXPECT_THAT(table.cell(pair_of(4096, 16149, 9.298)), HasSubstr(" ok   1737\n"));
+  EXPECT_THAT(table.cell(pair_of(8192, 16149e3, 9.298)), HasSubstr(" ok  2e+06\n"));
+}
+
 TEST(Table, TakesNoRatioBetweenDifferentMemory) {
   Table table;
   std::vector<Row> rows = pair_of(4096, 0.512, 2.048);
