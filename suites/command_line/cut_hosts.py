@@ -46,7 +46,8 @@ def main():
     kinds = {name: kind for name, kind in kinds.items() if name not in skipped}
     if not kinds:
         return 3
-    drawn = host_trials.draw(asked.trials, asked.seed, tuple(kinds.values()))
+    # Few trials of each share of a night have every kind together: seeds of shares follow each other (nightly/shares.py).
+    drawn = host_trials.draw(asked.trials, asked.seed, tuple(kinds.values()), asked.seed - 1)
     problems = host_trials.perform(drawn)
     for kind, some in host_trials.by_kind(drawn).items():
         mine = sum(f"{one}: " in problem for one in some for problem in problems)

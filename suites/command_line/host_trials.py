@@ -213,10 +213,10 @@ def can_cut():
         return str(failure)
 
 
-def draw(number, seed, kinds):
-    """The trials of a seed: each kind as often as any other one, or once more."""
+def draw(number, seed, kinds, first=0):
+    """The trials of a seed: each kind as often as any other one, or once more, from kind `first` on."""
     generator = random.Random(f"{seed} hosts")
-    return [kinds[i % len(kinds)](i, generator) for i in range(number)]
+    return [kinds[(first + i) % len(kinds)](i, generator) for i in range(number)]
 
 
 def perform(drawn):

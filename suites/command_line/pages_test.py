@@ -16,7 +16,7 @@ LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
 COMMANDS = ["run", "check", "check soak", "check repeat", "prove", "explain", "draw", "simulate", "export", "train", "gate", "accept", "guidelines", "tune", "compare", "report", "list", "doctor"]
 OF_OTHERS = {"--benchmark_filter", "--bind-to", "--build", "--double", "--gtest_filter", "--install", "--least", "--list", "--most",
              "--cflags", "--libs", "--mpicc", "--name", "--no_python", "--nproc_per_node", "--out", "--output", "--pack", "--prefix", "--preset",
-             "--ranks-per-gpu", "--same", "--short", "--slowed", "--target", "--with", "--map-by", "--mca", "--nnodes",
+             "--ranks-per-gpu", "--same", "--share", "--short", "--slowed", "--target", "--with", "--map-by", "--mca", "--nnodes",
              "--ntasks-per-node", "--distribution", "--mpi", "--nodes", "--redirects", "--tee", "--rdzv_id"}
 
 

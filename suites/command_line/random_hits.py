@@ -55,7 +55,7 @@ def main():
     for number in [signal.SIGHUP, signal.SIGTERM]:  # `nohup`, or who starts this, would let jobs ignore them
         signal.signal(number, signal.SIG_DFL)
     begin = time.monotonic()
-    trials = [hits.Trial(hit_jobs.ALL[names[i % len(names)]], asked.seed + i) for i in range(asked.trials)]
+    trials = [hits.Trial(hit_jobs.ALL[names[seed % len(names)]], seed) for seed in range(asked.seed, asked.seed + asked.trials)]
     done = hits.perform(trials, tell)
     print("\n".join(hits.summary(done)))
     failed = [trial for trial, problems in done if problems]

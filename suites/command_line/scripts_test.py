@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -89,6 +90,16 @@ class Arguments(unittest.TestCase):
                 self.assertTrue(result.stdout.startswith("usage: "), result)
 
 
+def value(words, option):
+    return words[words.index(option) + 1]
+
+
+def expanded(text):
+    """The numbers of `1:3,7`."""
+    ends = [[int(end) for end in item.split(":")] for item in text.split(",")]
+    return [number for end in ends for number in range(end[0], end[-1] + 1)]
+
+
 class Nightly(unittest.TestCase):
     """suites/nightly/run, with a program in the place of tutti that ends as it is told."""
 
@@ -173,6 +184,94 @@ class Nightly(unittest.TestCase):
             for name in ["usage: run ", *names]:
                 self.assertIn(name, result.stderr)
         self.assertNotIn("did you mean", self.night("--list", "xyzzy").stderr)
+
+    def test_all_shares_together_are_the_night(self):
+        for of in [1, 3, 16]:
+            whole, dealt = self.parts(), {}
+            for number in range(1, of + 1):
+                for name, words in self.parts("--share", f"{number}/{of}").items():
+                    dealt.setdefault(name, []).append(words)
+            with self.subTest(of=of):
+                self.assertEqual(set(dealt), set(whole))
+                for name, words in whole.items():
+                    self.assert_is_cut_into(words, dealt[name], name)
+
+    def parts(self, *words):
+        """Name -> the words of its command."""
+        result = self.night("--list", *words)
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result)
+        return {name: command.split() for name, command in re.findall(r"(?m)^(\w+) .*\n    (.*)$", result.stdout)}
+
+    def assert_is_cut_into(self, whole, pieces, name):
+        """What differs is a list of ranks, a range of seeds, or a number of trials with the seed of its first one."""
+        if pieces == [whole]:
+            return
+        is_timed = name == "fuzz"
+        self.assertTrue(is_timed or any(option in whole for option in self.CUT), f"{name} can't be cut, and is in {len(pieces)} shares")
+        if is_timed:
+            self.assertGreaterEqual(sum(int(piece[1]) for piece in pieces), int(whole[1]))
+        self.assertEqual({tuple(self.uncut(piece)) for piece in pieces}, {tuple(self.uncut(whole))}, name)
+        for option in ["--ranks", "--seed"]:
+            if option in whole and any(value(piece, option) != value(whole, option) for piece in pieces):
+                found = sorted(number for piece in pieces for number in expanded(value(piece, option)))
+                self.assertEqual(found, expanded(value(whole, option)), f"{name} {option}")
+        for option in ["--trials", "--kills", "--stops", "--same", "--slowed"]:
+            if option in whole:
+                self.assertEqual(sum(int(value(piece, option)) for piece in pieces), int(value(whole, option)), name)
+        first = "--same" if "--same" in whole else "--kills" if "--kills" in whole else "--trials"
+        if first in whole and "--seed" in pieces[0]:
+            seeds = [seed for piece in pieces for seed in
+                     range(int(value(piece, "--seed")), int(value(piece, "--seed")) + int(value(piece, first)))]
+            self.assertEqual(sorted(seeds), list(range(1, int(value(whole, first)) + 1)), name)
+        if "-L" in whole:
+            starts = sorted(int(value(piece, "-I").split(",")[0]) for piece in pieces)
+            self.assertEqual(starts, list(range(1, len(pieces) + 1)), name)
+            self.assertEqual({value(piece, "-I").split(",")[2] for piece in pieces}, {str(len(pieces))}, name)
+
+    CUT = ["--ranks", "--seed", "--trials", "--kills", "--stops", "--same", "--slowed", "--minutes", "-I", "-L"]
+
+    def uncut(self, words):
+        """Without the options that cuts have, and without the seconds of the fuzzers."""
+        dropped = {i for i, word in enumerate(words) if word in self.CUT or words[max(0, i - 1)] in self.CUT}
+        return [word for i, word in enumerate(words) if i not in dropped and not word.isdecimal()]
+
+    def test_no_part_of_a_sixteenth_takes_long(self):
+        for number in range(1, 17):
+            listed = self.night("--list", "--share", f"{number}/16").stdout
+            minutes = [float(text) for text in re.findall(r"\(at most (\S+) min\)", listed)]
+            self.assertGreater(len(minutes), 15, listed)
+            self.assertLessEqual(max(minutes), 30, listed)
+
+    def test_a_share_of_a_part(self):
+        result = self.night("--share", "2/4", "check_tasks", "orders")
+        self.assertEqual(result.returncode, 0, result)
+        self.assertRegex(result.stdout, r"^# nightly, share 2/4: tutti 1.2, ")
+        self.assertIn(" --seed 501:1000 ", self.log.read_text())
+        having = [number for number in range(1, 5) if self.night("--share", f"{number}/4", "limit", "--list").returncode == 0]
+        self.assertEqual(len(having), 1, "it is in one share only")
+        other = having[0] % 4 + 1
+        refused = self.night("--share", f"{other}/4", "limit")
+        self.assertEqual((refused.returncode, refused.stdout), (USAGE, ""), refused)
+        self.assertIn(f"--share {other}/4 has nothing of limit: did you mean '{having[0]}/4'?", refused.stderr)
+
+    def test_what_is_no_share(self):
+        for text, nearest in [("17/16", "16/16"), ("0/16", "1/16"), ("3", "3/16"), ("3/0", "1/1"), ("2/1000", "2/64"), ("a/4", "1/4"),
+                              ("-1/4", "1/4"), ("1/2/3", "1/2"), ("", "1/16"), ("9" * 5000 + "/4", "1/4")]:
+            result = self.night("--share=" + text, "--list")
+            self.assertEqual((result.returncode, result.stdout), (USAGE, ""), result)
+            for words in [f"--share: '{text[:20]}", "K is 1 to N, N is 1 to 64", f"did you mean '{nearest}'?"]:
+                self.assertIn(words, result.stderr)
+            self.assertLess(len(result.stderr), 1000)
+        self.assertIn("has no shares", self.night("--short", "--share", "1/2").stderr)
+
+    def test_the_log_is_named_after_its_share(self):
+        tree = self.folder / "tree"
+        (tree / "suites").mkdir(parents=True)
+        shutil.copytree(self.SCRIPT.parent, tree / "suites/nightly", ignore=shutil.ignore_patterns("__pycache__"))
+        subprocess.run([tree / "suites/nightly/run", "--program", self.program, "--share", "2/3", "prove"], check=True,
+                       stdout=subprocess.DEVNULL, timeout=support.patience(60))
+        logs = [path.name for path in (tree / "results/nightly").iterdir()]
+        self.assertRegex(" ".join(logs), r"^20\S+-share-2-of-3\.txt$")
 
     def test_every_command_exists(self):
         """What is not built with every build aside."""
