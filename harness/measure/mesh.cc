@@ -104,10 +104,14 @@ void Mesh::send(Peer& peer, const Message& message, const void* payload) {
   peer.stream.send({tcp::bytes_of(message), text});
   const auto end = Clock::now() + timeout_;
   while (!peer.stream.has_sent_all()) {
-    pollfd one{.fd = peer.stream.descriptor(), .events = POLLOUT, .revents = 0};
-    ::poll(&one, 1, 10);
+    std::array<pollfd, 2> ends{pollfd{.fd = peer.stream.descriptor(), .events = POLLOUT, .revents = 0},
+                               pollfd{.fd = events_.get(), .events = POLLIN, .revents = 0}};
+    ::poll(ends.data(), ends.size(), 10);
+    // Of all peers: runners that send in a circle would wait for each other. And a full receive buffer can make the
+    // kernel drop the acknowledgements of what was sent.
+    take_all();
     peer.stream.flush();
-    peer.is_gone = (one.revents & (POLLERR | POLLHUP)) != 0 || Clock::now() > end;
+    if ((ends[0].revents & (POLLERR | POLLHUP)) != 0 || Clock::now() > end) peer.is_gone = true;
     if (peer.is_gone) return;  // what is waited for then does not come
   }
 }
@@ -139,7 +143,9 @@ void Mesh::tell(const Board& board, int runner, Part part) {
   for (Peer& peer : peers_) send(peer, message, payload);
 }
 
-void Mesh::look(const Board& /*board*/) {
+void Mesh::look(const Board& /*board*/) { take_all(); }
+
+void Mesh::take_all() {
   constexpr int kMost = 16;
   std::array<epoll_event, kMost> ready;
   const int count = epoll_wait(events_.get(), ready.data(), kMost, 0);

@@ -5,7 +5,8 @@
 // (impl/tcp/sealed_stream.h).
 //
 // A runner that does not wait does not look, so what is told to it stays in the connection. That is little: nobody gets
-// further ahead of another runner than one exchange and a start or a barrier.
+// further ahead of another runner than one exchange and a start or a barrier. A runner that waits to send does look:
+// small buffers may not hold even that little.
 #pragma once
 
 #include <chrono>
@@ -69,8 +70,10 @@ class Mesh final : public Exchange {
   [[nodiscard]] bool is_far(int runner) const {
     return machines_[static_cast<std::size_t>(runner)] != machines_[static_cast<std::size_t>(runner_)];
   }
+  /// Returns when the kernel has all of it, or the peer is gone. Takes what comes while it waits.
   void send(Peer& peer, const Message& message, const void* payload);
   void take(Peer& peer);
+  void take_all();
   /// Nothing more is taken from it, or sent.
   void lose(Peer& peer);
   void apply(Peer& peer, const Message& message, const std::byte* payload);

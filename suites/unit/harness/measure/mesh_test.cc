@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <deque>
 #include <poll.h>
 #include <string>
@@ -204,6 +205,48 @@ TEST(Mesh, WhoDoesNotKnowTheSecretIsNoHost) {
                                     .listener = index == 0 ? meeting.value().socket.get() : -1,
                                     .timeout = 500ms});
       EXPECT_FALSE(mesh.is_ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+/// Each tells more than the connections hold, and none looks before all is told: 16 MB on each connection and way.
+TEST(Mesh, RunnersThatTellAtOnceTakeWhatComes) {
+  constexpr int kRunners = 3;
+  constexpr std::uint64_t kPages = 8000;
+  const auto secret = tcp::draw_secret();
+  const auto meeting = tcp::listen_on("127.0.0.1");
+  ASSERT_TRUE(secret.is_ok() && meeting.is_ok());
+  std::atomic<int> told = 0;
+  std::vector<std::thread> threads;
+  for (int index = 0; index < kRunners; ++index) {
+    threads.emplace_back([&, index] {
+      const auto joined = Mesh::join({.runner = index,
+                                      .machines = {0, 1, 2},
+                                      .key = secret.value(),
+                                      .interface = "127.0.0.1",
+                                      .address = meeting.value().address,
+                                      .listener = index == 0 ? meeting.value().socket.get() : -1,
+                                      .timeout = 10s});
+      ASSERT_TRUE(joined.is_ok()) << joined.status().message();
+      Mesh& mesh = *joined.value();
+      const BoardMemory board(kRunners);
+      for (std::uint64_t page = 1; page <= kPages; ++page) {
+        board.board().page(index).sequence.store(page);
+        mesh.tell(board.board(), index, Exchange::Part::page);
+      }
+      ++told;
+      const auto has_all = [&] {
+        for (int other = 0; other < kRunners; ++other) {
+          if (other != index && mesh.seen(board.board(), other).page(other).sequence.load() != kPages) return false;
+        }
+        return told == kRunners;
+      };
+      for (const auto end = std::chrono::steady_clock::now() + 30s;
+           !has_all() && std::chrono::steady_clock::now() < end;) {
+        mesh.look(board.board());
+      }
+      EXPECT_TRUE(has_all()) << "runner " << index << " lacks what another one told";
     });
   }
   for (std::thread& thread : threads) thread.join();
