@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti prove`: proves the schedules of every algorithm asked for, for every number of ranks, and prints what was
-// derived. On many ranks it proves the schedule in units, and not the plans in their forms. With --import it proves an
-// algorithm that a file holds.
+// derived. On many ranks it proves the schedule in units, and that plans of some ranks refine it. With --import it
+// proves an algorithm that a file holds.
 #include "impl/prove/prove.h"
 
 #include <algorithm>
@@ -125,6 +125,7 @@ struct Proved {
   std::size_t schedules = 0;  ///< proved or refuted
   std::map<const Algorithm*, Summary> summaries;
   std::map<std::string, int> ways;    ///< in which schedules were proved in units
+  RefinedPlans refined;               ///< of those schedules
   std::size_t refuted = 0;            ///< schedules
   std::vector<Refutation> reasons;    ///< all of theirs
   std::vector<std::string> left_out;  ///< for which this machine has no room
@@ -233,6 +234,8 @@ class Prover {
     summary.labels.keeps_order &= proof.keeps_order.value_or(true);
     summary.labels.same_bits &= proof.same_bits.value_or(true);
     summary.labels.sends_are_stable &= proof.sends_are_stable;
+    proved_.refined.plans += proof.refined.plans;
+    proved_.refined.ranks += proof.refined.ranks;
     summary.knows_order &= proof.keeps_order.has_value();
     summary.knows_bits &= proof.same_bits.has_value();
     ++proved_.ways[proof.is_matched      ? "every block matched on its way from an input to an output"
@@ -289,8 +292,13 @@ void print_summaries(const std::vector<Task>& tasks, const Proved& proved) {
 /// What a proof on many ranks is, and is not.
 void print_ways(const Proved& proved) {
   if (proved.ways.empty()) return;
-  harness::print("# on more than {} ranks: the steps in units, shared buffers, a message in one slice; no plans\n",
-                 kMostRanksOfPlans);
+  const auto some = [](int number, const char* noun) {
+    return harness::counted(static_cast<std::size_t>(number), noun);
+  };
+  harness::print(
+      "# on more than {} ranks: the steps in units, shared buffers, a message in one slice; {} of {} refine their "
+      "steps\n",
+      kMostRanksOfPlans, some(proved.refined.plans, "plan"), some(proved.refined.ranks, "rank"));
   for (const auto& [way, schedules] : proved.ways) {
     harness::print("#   {}: {}\n", harness::counted(static_cast<std::size_t>(schedules), "schedule"), way);
   }

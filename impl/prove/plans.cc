@@ -2,6 +2,7 @@
 #include "impl/prove/plans.h"
 
 #include <algorithm>
+#include <ranges>
 #include <vector>
 
 #include "impl/prove/walk.h"
@@ -23,6 +24,7 @@ class PlanCheck {
     }
     for (int rank = 0; rank < ranks_; ++rank) {
       const Plan& plan = set_.plans[static_cast<std::size_t>(rank)];
+      opened_ = nullptr;
       for (const PlanOp& op : plan.ops()) check(rank, plan, op);
       for (const PlanExposure& exposure : plan.exposures()) check(rank, plan, exposure);
     }
@@ -35,11 +37,13 @@ class PlanCheck {
   void check_move(int rank, const Plan& plan, const PlanOp& op);
   void check_place(int rank, const PlanOp& op, const PlanOperand& operand);
   void check_channels(int rank, const PlanOp& op, std::span<const PlanOperand> side);
+  void check_slice(int rank, const Plan& plan, const PlanOp& op);
 
   const PlanSet& set_;
   Findings& findings_;
   int ranks_;
   std::vector<char> has_references_;  ///< by rank: in its flag line
+  const PlanOp* opened_ = nullptr;    ///< the op of this plan that opened a slice last
 };
 
 /// One per rank, of one call.
@@ -95,6 +99,7 @@ void PlanCheck::check_move(int rank, const Plan& plan, const PlanOp& op) {
     findings_.add(rank, op.step, "touches {} channel, and is {}marked so", has_channel ? "a" : "no",
                   has_channel ? "not " : "");
   }
+  if (has_channel) check_slice(rank, plan, op);
   const Shortcut allowed = shortcut_of(op, plan.operands().subspan(op.first_operand), plan.header().op);
   if (op.shortcut != Shortcut::none && op.shortcut != allowed) {
     findings_.add(rank, op.step, "is marked for a shortcut that it cannot take");
@@ -136,6 +141,22 @@ void PlanCheck::check_channels(int rank, const PlanOp& op, std::span<const PlanO
   if (channels > kMostChannels) {
     findings_.add(rank, op.step, "a MOVE has {} channels on one side; at most {}", channels, kMostChannels);
   }
+}
+
+/// A slice has the slots with which it was opened, and its pieces touch no other ones.
+void PlanCheck::check_slice(int rank, const Plan& plan, const PlanOp& op) {
+  if ((op.marks & mark_opens) != 0) opened_ = &op;
+  if (opened_ == nullptr || opened_ == &op) return;
+  const auto has_same_channels = [](std::span<const PlanOperand> a, std::span<const PlanOperand> b) {
+    const auto is_channel = [](const PlanOperand& operand) { return operand.space == Space::channel; };
+    const auto peer = [](const PlanOperand& operand) { return operand.ranks.first; };
+    return std::ranges::equal(a | std::views::filter(is_channel), b | std::views::filter(is_channel), {}, peer, peer);
+  };
+  if (has_same_channels(plan.sources(op), plan.sources(*opened_)) &&
+      has_same_channels(plan.destinations(op), plan.destinations(*opened_))) {
+    return;
+  }
+  findings_.add(rank, op.step, "a piece of a slice has other channels than the slice");
 }
 
 void PlanCheck::check(int rank, const Plan& plan, const PlanExposure& exposure) {

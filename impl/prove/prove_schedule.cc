@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "impl/prove/forms.h"
 #include "impl/prove/prove.h"
 #include "impl/prove/reasons.h"
 #include "impl/schedule/segment.h"
@@ -13,23 +14,11 @@
 namespace tutti {
 namespace {
 
-constexpr std::int64_t kSlotBytes = 64;  // the smallest, so that units, slices and lines coincide
-constexpr int kMostSlices = 4;           // of a unit
-constexpr std::int64_t kAnyScratch = std::int64_t{1} << 40;
-
-struct Form {
-  int slices;  ///< slots per unit; 0: one element per block
-  bool is_in_place;
-  Buffers buffers;
-  Op op = Op::avg;         ///< where the collective reduces and has it, else sum
-  int slots_per_need = 1;  ///< of each channel, for each one that the schedule needs
-};
-
 /// Slices of a unit in the forms that have several. On many ranks two do. A third one meets what the second one met,
 /// and the plans of four would be most of the time that a proof takes.
 int several_slices(int ranks) {
   constexpr int kManyRanks = 33;
-  return ranks < kManyRanks ? kMostSlices : 2;
+  return ranks < kManyRanks ? kMostSlicesOfForms : 2;
 }
 
 /// Units of one slice are proved out of place on every number of ranks. Forms that differ only in what binding makes of
@@ -49,46 +38,11 @@ bool is_proved(int ranks, int slices, bool is_in_place) {
   return !is_in_place || has_turn(ranks, true, true) || has_turn(ranks, false, true);
 }
 
-std::string describe(const Schedule& schedule) {
-  return fmt::format("{} {} on {}, root {}", to_string(schedule.problem.collective), schedule.name,
-                     counted(schedule.problem.ranks, "rank"), schedule.problem.root);
-}
-
-std::string describe(const Schedule& schedule, const Form& form) {
-  return fmt::format("{}, {} place, {} buffers, {}{}{}", describe(schedule), form.is_in_place ? "in" : "out of",
-                     to_string(form.buffers),
-                     form.slices == 0 ? "1 element per block" : counted(form.slices, "slice") + " per unit",
-                     form.op == Op::premul_sum ? ", premul_sum" : "", form.slots_per_need > 1 ? ", longer turns" : "");
-}
-
 Status refuted(const std::string& subject, const std::vector<Finding>& findings) {
   constexpr std::size_t kShown = 3;
   std::string text;
   for (std::size_t i = 0; i < findings.size() && i < kShown; ++i) text += "\n  " + to_string(findings[i]);
   return error(Code::refuted, "{}:{}", subject, text);
-}
-
-Op op_of(Collective collective, Op op) {
-  if (!is_reducing(collective)) return Op::none;
-  return takes_op(collective, op) ? op : Op::sum;
-}
-
-BindRequest request_for(const Schedule& schedule, const Form& form) {
-  const Count line = kSlotBytes / static_cast<Count>(size_of(Dtype::f32));
-  const bool has_bytes = has_data(schedule.problem.collective);
-  const Count count = !has_bytes ? 0 : form.slices == 0 ? 1 : schedule.shape.units_per_block * form.slices * line;
-  const int longest = schedule.shape.largest_message * std::max(1, form.slices);
-  return {.count = count,
-          .dtype = Dtype::f32,
-          .op = op_of(schedule.problem.collective, form.op),
-          .is_in_place = form.is_in_place,
-          .buffers = form.buffers,
-          .resources = {.slots = longest == 0 ? 1 : form.slots_per_need * schedule.least_slots(longest),
-                        .slot_bytes = kSlotBytes,
-                        .scratch_bytes = kAnyScratch},
-          .segment = count,
-          .keep_exposures = true,
-          .has_sound_steps = true};  // the cost has been derived from them
 }
 
 Status check_cost(const Schedule& schedule, const DerivedCost& derived) {
@@ -122,26 +76,6 @@ Result<std::vector<Plan>> bind_form(const Schedule& schedule, BindRequest reques
 
 bool has_same_ops(std::span<const Plan> a, std::span<const Plan> b) {
   return std::ranges::equal(a, b, [](const Plan& x, const Plan& y) { return std::ranges::equal(x.ops(), y.ops()); });
-}
-
-/// Elements of block `index`, some blocks empty, others of several slices.
-Count uneven_count(int index) { return index % 3 == 1 ? 0 : (Count{7} * index * index + 3 * index + 5) % 41; }
-
-/// One rank's blocks of a v form: from the last to the first, a gap before each, another one on each rank.
-Result<BlockTable> uneven_blocks(const Problem& problem, int rank) {
-  const auto place = [rank](const std::vector<Count>& counts) {
-    std::vector<Count> displacements(counts.size());
-    Count next = 2 * rank;
-    for (std::size_t i = counts.size(); i-- > 0; next += counts[i] + 3) displacements[i] = next;
-    return displacements;
-  };
-  const bool has_own = divides_both(problem.collective);
-  std::vector<Count> counts;
-  for (int block = 0; block < problem.ranks; ++block) counts.push_back(uneven_count(has_own ? rank + block : block));
-  const std::vector<Count> displacements = place(counts);
-  const Division division{.counts = counts, .displacements = displacements};
-  return has_own ? blocks_of(problem, division, division, size_of(Dtype::f32))
-                 : blocks_of(problem, rank, division, size_of(Dtype::f32));
 }
 
 class ScheduleProver {
@@ -197,7 +131,7 @@ Result<ScheduleProof> ScheduleProver::run() {
   }
   // Few ranks hear of each other where more would not: two that answer each other, five around a ring along which four
   // slices pass the word on. To state less is safe.
-  constexpr int kFewRanks = kMostSlices + 1;
+  constexpr int kFewRanks = kMostSlicesOfForms + 1;
   if (ranks > kFewRanks && !has_refuted_form_ && result_.labels.synchronises && !schedule_.synchronises) {
     reasons_.add(error(Code::refuted, "{}: synchronises is true, but false is stated", describe(schedule_)));
   }
@@ -210,7 +144,7 @@ Status ScheduleProver::prove_placement(int slices, bool is_in_place) {
   TUTTI_RETURN_IF_ERROR(note(prove_buffers(shared)));
   // The plans are the same, and so is their proof, where nothing is exposed that could be staged, or all is anyway.
   const bool exposes = schedule_.shape.exposes_input || schedule_.shape.exposes_output;
-  if (exposes && !is_staged(schedule_, request_for(schedule_, shared))) {
+  if (exposes && !is_staged(schedule_, request_of(schedule_, shared))) {
     TUTTI_RETURN_IF_ERROR(
         note(prove_buffers({.slices = slices, .is_in_place = is_in_place, .buffers = Buffers::private_})));
   } else {
@@ -222,7 +156,7 @@ Status ScheduleProver::prove_placement(int slices, bool is_in_place) {
 }
 
 Status ScheduleProver::prove_buffers(const Form& form) {
-  TUTTI_ASSIGN_OR_RETURN(auto plans, bind_form(schedule_, request_for(schedule_, form)));
+  TUTTI_ASSIGN_OR_RETURN(auto plans, bind_form(schedule_, request_of(schedule_, form)));
   TUTTI_ASSIGN_OR_RETURN(const Proved proved, prove_form(form, plans));
   if (form.buffers == Buffers::shared) TUTTI_RETURN_IF_ERROR(prove_longer_turns(form, plans));
   if (form.slices == 1 && form.op != Op::premul_sum) kept_.push_back({form, std::move(plans), proved});
@@ -231,12 +165,12 @@ Status ScheduleProver::prove_buffers(const Form& form) {
 
 /// Also that not one slot less would do, where a number of slices is met for the first time.
 Result<Proved> ScheduleProver::prove_form(const Form& form, std::span<const Plan> plans) {
-  const BindRequest request = request_for(schedule_, form);
+  const BindRequest request = request_of(schedule_, form);
   const std::int64_t block_bytes = request.count * static_cast<std::int64_t>(size_of(request.dtype));
   const PlanSet set{.schedule = &schedule_,
                     .plans = plans,
                     .slots = request.resources.slots,
-                    .slot_bytes = kSlotBytes,
+                    .slot_bytes = kFormSlotBytes,
                     .block_bytes = block_bytes,
                     .block_stride = block_bytes};
   const Proof proof = prove_plans(set, kept_like(form));
@@ -278,7 +212,7 @@ const Proved* ScheduleProver::kept_like(const Form& form) const {
 Status ScheduleProver::prove_longer_turns(Form form, std::span<const Plan> plans) {
   if (form.slices < 3) return {};
   form.slots_per_need = 2;
-  TUTTI_ASSIGN_OR_RETURN(const auto longer, bind_form(schedule_, request_for(schedule_, form)));
+  TUTTI_ASSIGN_OR_RETURN(const auto longer, bind_form(schedule_, request_of(schedule_, form)));
   return has_same_ops(longer, plans) ? Status() : prove_form(form, longer).status();
 }
 
@@ -290,7 +224,7 @@ Status ScheduleProver::prove_uneven(bool is_in_place) {
     blocks.push_back(std::move(table));
   }
   const BindRequest request =
-      request_for(schedule_, {.slices = 1, .is_in_place = is_in_place, .buffers = Buffers::private_});
+      request_of(schedule_, {.slices = 1, .is_in_place = is_in_place, .buffers = Buffers::private_});
   TUTTI_ASSIGN_OR_RETURN(const Proof proof, prove(schedule_, request, blocks));
   ++result_.proofs;
   if (proof.holds()) return {};

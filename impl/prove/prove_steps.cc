@@ -216,7 +216,11 @@ class StepsProver {
 
 }  // namespace
 
-Result<StepsProof> prove_steps(const Schedule& schedule) { return StepsProver(schedule).run(); }
+Result<StepsProof> prove_steps(const Schedule& schedule) {
+  TUTTI_ASSIGN_OR_RETURN(StepsProof proof, StepsProver(schedule).run());
+  TUTTI_ASSIGN_OR_RETURN(proof.refined, refine_some_plans(schedule));
+  return proof;
+}
 
 std::optional<SmallerFault> find_smaller_fault(const std::string& reason, int ranks,
                                                const std::function<std::optional<Schedule>(int)>& make) {

@@ -2,7 +2,8 @@
 // A schedule proved on many ranks, where executing the plans of all ranks in all forms takes too long. It is proved in
 // units: no bytes, no slices (a message is one), shared buffers. One rank stands for all where the schedule commutes
 // with a group (quotient.h). Otherwise, where it only copies, messages are matched (copies.h), or else every rank is
-// executed (steps_walk.h). On few ranks prove_schedule judges the plans.
+// executed (steps_walk.h). Plans of some ranks are then compared with their steps. On few ranks prove_schedule judges
+// the plans of all.
 #pragma once
 
 #include <functional>
@@ -11,6 +12,7 @@
 #include <string_view>
 
 #include "impl/prove/prove.h"
+#include "impl/prove/refine_plans.h"
 
 namespace tutti {
 
@@ -25,11 +27,13 @@ struct StepsProof {
   std::optional<bool> keeps_order;
   std::optional<bool> same_bits;
   bool sends_are_stable = true;
+  RefinedPlans refined;  ///< plans of some ranks
 };
 
 /// Proves all obligations of prove.h in units, out of place and in place, and that the schedule's cost formula,
-/// `least_slots` and `synchronises` are true. Errors: refuted with every reason (reasons.h); unavailable where no rank
-/// stands for all and the values of all ranks are more than 800 MiB.
+/// `least_slots` and `synchronises` are true, and that plans of some ranks refine their steps. Errors: refuted with
+/// every reason (reasons.h); unavailable where no rank stands for all and the values of all ranks are more than 800
+/// MiB.
 [[nodiscard]] Result<StepsProof> prove_steps(const Schedule& schedule);
 
 /// The same fault on fewer ranks.

@@ -34,7 +34,8 @@ void Lowering::lower_move(const Step& step) {
   sources_.clear();
   for (const Operand& operand : step.destinations) locate(operand, destinations_);
   for (const Operand& operand : step.sources) locate(operand, sources_);
-  drop_copies_onto_itself(destinations_, sources_);
+  const bool divides = step.is_final && request_.op == Op::avg && ranks_ > 1;
+  if (!divides) drop_copies_onto_itself(destinations_, sources_);
   if (!destinations_.empty()) emit(destinations_, sources_, step.is_final ? mark_final : 0);
 }
 

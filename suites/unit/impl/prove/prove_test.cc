@@ -287,6 +287,24 @@ TEST_F(BrokenPlan, SliceThatIsNeverClosed) {
   EXPECT_THAT(findings(), HasSubstr("rank 1 step 4: opens a slice within a slice"));
 }
 
+// The pieces of a slice are those of its slots: another channel has none that is open.
+TEST_F(BrokenPlan, PieceOfASliceWithAnotherChannel) {
+  schedule_ = schedule_for(Collective::all_to_all, "bruck", 5);
+  request_ = request_for(schedule_);
+  request_.resources.slot_bytes = 128;
+  plans_ = bind_all(schedule_, request_);
+  EXPECT_EQ(findings(), "");
+  OpenPlan plan(plans_[1]);
+  const auto piece = std::ranges::find_if(
+      plan.ops, [](const PlanOp& op) { return op.has_channel != 0 && (op.marks & mark_opens) == 0; });
+  ASSERT_NE(piece, plan.ops.end());
+  PlanOperand& to = plan.operands[piece->first_operand];
+  ASSERT_EQ(to.space, Space::channel);
+  to.ranks.first = (to.ranks.first + 1) % 5;
+  plans_[1] = plan.closed();
+  EXPECT_THAT(findings(), StartsWith("rank 1 step 2: a piece of a slice has other channels than the slice"));
+}
+
 TEST_F(BrokenPlan, ScratchOutOfBounds) {
   use(Collective::all_reduce, "one_shot", 3);
   OpenPlan plan(plans_[2]);
