@@ -19,8 +19,8 @@ constexpr std::int64_t kMostSlicesOfPlan = std::int64_t{1} << 21;
 
 /// Of all plans of a schedule together, but for the last one.
 std::int64_t most_cost(int ranks) {
-  constexpr std::int64_t kOfAll = std::int64_t{1} << 20;
-  constexpr std::int64_t kOfSome = 300;
+  constexpr std::int64_t kOfAll = std::int64_t{1} << 18;
+  constexpr std::int64_t kOfSome = 200;
   constexpr int kMostRanksWithAll = 48;
   return ranks <= kMostRanksWithAll || std::has_single_bit(static_cast<unsigned>(ranks)) ? kOfAll : kOfSome;
 }
@@ -60,11 +60,13 @@ Result<RefinedPlans> refine_some_plans(const Schedule& schedule) {
   RefinedPlans refined;
   std::set<int> ranks;
   std::vector<std::optional<std::uint64_t>> hashes(forms.size());
+  const std::int64_t most = most_cost(problem.ranks);
   std::int64_t cost = 0;
   for (const auto& [at, rank] : plans) {
     const Form& form = forms[at];
-    if (cost > most_cost(problem.ranks)) break;
-    if (std::int64_t{schedule.step_count(rank)} * std::max(1, form.slices) > kMostSlicesOfPlan) continue;
+    if (cost > most) break;
+    const std::int64_t slices = std::int64_t{schedule.step_count(rank)} * std::max(1, form.slices);
+    if (slices > kMostSlicesOfPlan || (slices > most && form.slices > 1)) continue;
     TUTTI_ASSIGN_OR_RETURN(const PlanHeader header, refine(schedule, form, rank));
     if (hashes[at].value_or(header.hash) != header.hash) {
       return error(Code::refuted, "{}: the plan of rank {} is of another call than another rank's",

@@ -14,10 +14,11 @@ struct RefinedPlans {
 };
 
 /// Binds plans of ranks 0, 1 and P-1, of the root and of a drawn one, in the forms of forms.h. Demands that they refine
-/// their steps, and that those of one form are of one call. A plan's cost is its ops, operands and exposures: about
-/// 2^20 of them are looked at on a power of two and on at most 48 ranks. On another number they are a few hundred, at
-/// least one plan, in an order that the number of ranks draws. A plan with more than 2^21 slices is left out. Requires:
-/// no step has a flaw. Errors: refuted with the form and the departure; those of bind.
+/// their steps, and that those of one form are of one call. What a plan costs is its ops, operands and exposures. On a
+/// power of two and on at most 48 ranks 2^18 of them are looked at, and on another number 200, in an order that the
+/// number of ranks draws. At least one plan is looked at. Left out are plans of several slices in a unit that alone
+/// would be more, and plans of more than 2^21 slices.
+/// Errors: refuted with the form and the departure; those of bind.
 [[nodiscard]] Result<RefinedPlans> refine_some_plans(const Schedule& schedule);
 
 }  // namespace tutti
