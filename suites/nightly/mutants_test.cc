@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mutants of every algorithm, on more ranks and with more faults than the unit tests have (suites/unit/impl/prove): the
-// steps in units, by one rank or by all, get the verdict of the plans. Some minutes.
+// steps in units, by one rank or by all, get the verdict of the plans. A plan with a fault that all ranks' plans refute
+// does not refine its steps. Some minutes.
 #include "suites/unit/impl/prove/mutants.h"
 
 #include <map>
@@ -9,6 +10,7 @@
 
 #include "impl/prove/quotient.h"
 #include "impl/prove/steps_walk.h"
+#include "suites/unit/impl/prove/plan_mutants.h"
 
 namespace tutti {
 namespace {
@@ -110,6 +112,25 @@ TEST(Mutants, GetTheVerdictOfTheirPlans) {
   EXPECT_GT(counts.proved + counts.refuted, 7000);
   EXPECT_GT(counts.refuted, 3000);
   EXPECT_GT(counts.by_one, 3000);
+}
+
+TEST(PlanMutants, AreRefusedOfOneRankIfAllRanksRefuteThem) {
+  Verdicts verdicts;
+  for (const Algorithm* const algorithm : all_algorithms()) {
+    for (const int ranks : {4, 5, 6}) {
+      for (const Problem& problem : problems_of(*algorithm, ranks)) {
+        const Schedule schedule = schedule_of(*algorithm, problem);
+        for (const Form& form : forms_of(schedule)) {
+          const BoundForm bound(schedule, form);
+          for (int rank = 0; rank < ranks; ++rank) judge_faults(bound, rank, verdicts);
+        }
+      }
+    }
+  }
+  std::printf("plans with a fault: %d refused by both, %d by refines alone, %d by neither, %d by the proof alone\n",
+              verdicts.by_both, verdicts.by_refines_alone, verdicts.by_neither, verdicts.by_proof_alone);
+  EXPECT_EQ(verdicts.by_proof_alone, 0) << verdicts.example;
+  EXPECT_GT(verdicts.by_both, 1'000'000);
 }
 
 }  // namespace
