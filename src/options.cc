@@ -10,6 +10,8 @@
 
 #include "harness/cases/kinds.h"
 #include "harness/cases/transports.h"
+#include "harness/machine/allowed_cores.h"
+#include "harness/machine/caches.h"
 #include "harness/text/file.h"
 #include "impl/types/host_list.h"
 #include "impl/types/number.h"
@@ -137,6 +139,14 @@ Status check_slowed(const harness::Conditions& conditions, const std::vector<har
   return {};
 }
 
+/// Ranks of this machine that are bound to a core each share the caches of their cores.
+void settle_caches(Settings& settings) {
+  harness::TopologyOptions& topology = settings.conditions.topology;
+  const bool has_cores = topology.bind.value_or(harness::Bind::core) == harness::Bind::core;
+  if (topology.ranks_per_cache > 0 || !has_cores || !topology.hosts.empty() || settings.reach.joined != nullptr) return;
+  topology.ranks_per_cache = harness::cores_per_cache(harness::Tree("/"), harness::allowed_cores());
+}
+
 /// What was asked for and has no meaning beside the rest. Errors: invalid_argument.
 Status check_meaning(const Settings& settings, const std::map<std::string, std::string>& texts) {
   harness::Sweep sweep = settings.sweep;
@@ -196,8 +206,9 @@ std::vector<OptionChoice> choices_of_hosts() {
 }
 
 std::vector<OptionChoice> with_places(std::vector<OptionChoice> choices) {
-  for (const char* const name : {"--ranks-as", "--device", "--lanes", "--block-threads", "--gpus", "--transports",
-                                 "--pretend-hosts", "--hosts", "--hostfile", "--agent", "--interface", "--init"}) {
+  for (const char* const name :
+       {"--ranks-as", "--device", "--lanes", "--block-threads", "--gpus", "--transports", "--pretend-hosts",
+        "--ranks-per-cache", "--hosts", "--hostfile", "--agent", "--interface", "--init"}) {
     choices.emplace_back(name);
   }
   return choices;
@@ -383,6 +394,7 @@ Result<Settings> SweepOptions::settings(const Surroundings& surroundings) const 
   }
   TUTTI_RETURN_IF_ERROR(settle_hosts(settings));
   TUTTI_RETURN_IF_ERROR(check_meaning(settings, texts_));
+  settle_caches(settings);
   TUTTI_RETURN_IF_ERROR(check_all_apart(settings));
   return settings;
 }

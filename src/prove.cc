@@ -43,6 +43,7 @@ constexpr std::size_t kMostFaultsShown = 20;
 constexpr int kMostRanksProved = 65536;
 constexpr int kMostRanksOfPlans = 128;  // all plans of more take minutes
 constexpr int kPerHost = 8;             // of more ranks than that, where the steps depend on hosts
+constexpr int kPerCache = 4;            // of no more than that, where they depend on caches; else what they take
 
 /// One schedule to prove.
 struct Task {
@@ -51,6 +52,7 @@ struct Task {
   int root;
   Pairing pairing;
   int per_host = 0;
+  int per_cache = 0;
 
   [[nodiscard]] bool is_in_units() const { return ranks > kMostRanksOfPlans; }
 };
@@ -101,12 +103,16 @@ Result<std::vector<Task>> tasks_for(const harness::Sweep& sweep) {
       if (!is_all && !is_wanted) continue;
       for (const int ranks : sweep.ranks) {
         const bool has_hosts = algorithm->is_by_hosts && ranks > kMostRanksOfPlans && ranks % kPerHost == 0;
+        const bool has_caches = algorithm->is_by_caches && ranks > kPerCache && ranks <= kMostRanksOfPlans;
         for (const int root : roots_of(*algorithm, ranks, sweep.seed)) {
           for (const Pairing& pairing : pairings_of(algorithm->collective, ranks)) {
             Task task{.algorithm = algorithm, .ranks = ranks, .root = root, .pairing = pairing};
             tasks.push_back(task);
             task.per_host = kPerHost;
             if (has_hosts) tasks.push_back(task);
+            task.per_host = 0;
+            task.per_cache = kPerCache;
+            if (has_caches) tasks.push_back(task);
           }
         }
       }
@@ -179,7 +185,8 @@ class Prover {
             .ranks = task.ranks,
             .root = task.root,
             .pairing = task.pairing,
-            .ranks_per_host = task.per_host};
+            .ranks_per_host = task.per_host,
+            .ranks_per_cache = task.per_cache};
   }
 
   /// Also on how few ranks the same is wrong, where a person can follow it.

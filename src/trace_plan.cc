@@ -16,10 +16,11 @@ namespace tutti::program {
 namespace {
 
 /// What the file does not say, and a replay takes.
-constexpr std::array<std::string_view, 18> kBesideTrace{
-    "--help",          "--trace",    "--gaps", "--ranks", "--ranks-as", "--transports",
-    "--pretend-hosts", "--backends", "--bind", "--seed",  "--timeout",  "--budget",
-    "--iterations",    "--csv",      "--json", "--list",  "--require",  "--quiet"};
+constexpr std::array<std::string_view, 19> kBesideTrace{
+    "--help",          "--trace",           "--gaps",     "--ranks", "--ranks-as", "--transports",
+    "--pretend-hosts", "--ranks-per-cache", "--backends", "--bind",  "--seed",     "--timeout",
+    "--budget",        "--iterations",      "--csv",      "--json",  "--list",     "--require",
+    "--quiet"};
 
 }  // namespace
 

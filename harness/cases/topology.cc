@@ -131,7 +131,11 @@ Result<const Topology*> Topologies::of(const Cell& cell) {
 
 Problem problem_on_hosts(const Case& one, const Topology& topology) {
   Problem problem = one.problem();
-  if (topology.spans_hosts()) problem.ranks_per_host = topology.hosts.ranks_per_host();
+  if (topology.spans_hosts()) {
+    problem.ranks_per_host = topology.hosts.ranks_per_host();
+  } else if (!topology.on_devices()) {
+    problem.ranks_per_cache = topology.asked.options.ranks_per_cache;
+  }
   return problem;
 }
 

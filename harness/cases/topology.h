@@ -79,7 +79,7 @@ class Topologies {
 
 // What follows is of a case that is run there: `topology` is that of its job.
 
-/// What is run, with the number of ranks on each host if there are several.
+/// What is run, with the number of ranks on each host if there are several, else with that of a cache if it is known.
 [[nodiscard]] Problem problem_on_hosts(const Case& one, const Topology& topology);
 /// Whether its algorithm is for hosts of equally many ranks, and takes each rank for a host of its own since they are
 /// not.

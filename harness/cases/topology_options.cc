@@ -147,6 +147,27 @@ const std::array kTopologyOptions{
                    .words = "{} pretended hosts",
                    .is_of_ranks = true}},
     Condition{
+        .option = "--ranks-per-cache",
+        .value = "N",
+        .help =
+            "so many consecutive ranks share a cache, 1 to 1024: nested algorithms let data cross between caches as "
+            "seldom as can be (default: what the machine shows where ranks have a core each; else they take about "
+            "the square root of the ranks)",
+        .example = "8",
+        .read =
+            [](Conditions& values, std::string_view text) {
+              return store(parse_number(text, "a number of ranks", 1, 1024), values.topology.ranks_per_cache);
+            },
+        .text =
+            [](const Conditions& values) {
+              return unusual_number(values.topology.ranks_per_cache, kUsualTopology.ranks_per_cache);
+            },
+        .column = {.name = "ranks_per_cache",
+                   .type = ConditionColumn::Type::integer,
+                   .description = "consecutive ranks that share a cache, where an option or the machine said it",
+                   .words = "{} ranks a cache",
+                   .is_of_ranks = true}},
+    Condition{
         .option = "--hosts",
         .value = "LIST",
         .help =
@@ -167,8 +188,8 @@ const std::array kTopologyOptions{
 
 /// Stops compiling where a field was added: each has a row.
 [[maybe_unused]] void count_topology_fields(const TopologyOptions& values) {
-  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7] = values;
-  static_assert(std::tuple_size_v<decltype(kTopologyOptions)> == 7);
+  [[maybe_unused]] const auto& [v1, v2, v3, v4, v5, v6, v7, v8] = values;
+  static_assert(std::tuple_size_v<decltype(kTopologyOptions)> == 8);
 }
 
 }  // namespace

@@ -37,12 +37,14 @@ enum class RunsOn : std::uint8_t {
 [[nodiscard]] Result<RunsOn> parse_runs_on(std::string_view text);
 
 struct TopologyOptions {
-  std::optional<Bind> bind = {};      ///< empty: core if every rank has one, else none
-  RunsOn device = RunsOn::gpu;        ///< of ranks that are thread blocks
-  int lanes = 0;                      ///< and how many blocks each of them has; 0: what suits the device
-  int block_threads = 0;              ///< and threads of a block; 0: what suits the device
-  int gpus = 1;                       ///< and over how many devices they are dealt
-  int pretended_hosts = 0;            ///< of ranks that share no memory, all on this machine; 0: the transport's
+  std::optional<Bind> bind = {};  ///< empty: core if every rank has one, else none
+  RunsOn device = RunsOn::gpu;    ///< of ranks that are thread blocks
+  int lanes = 0;                  ///< and how many blocks each of them has; 0: what suits the device
+  int block_threads = 0;          ///< and threads of a block; 0: what suits the device
+  int gpus = 1;                   ///< and over how many devices they are dealt
+  int pretended_hosts = 0;        ///< of ranks that share no memory, all on this machine; 0: the transport's
+  /// Of one host: consecutive ranks that share a cache; 0: not told, and the machine shows no regular caches.
+  int ranks_per_cache = 0;
   std::vector<NamedHost> hosts = {};  ///< that the ranks are on; empty: this machine
 
   bool operator==(const TopologyOptions&) const = default;

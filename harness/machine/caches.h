@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "harness/floors.h"
+#include "harness/machine/tree.h"
 
 namespace tutti::harness::machine {
 
@@ -14,5 +16,10 @@ struct LastLevelCache {
   int cores = 1;           ///< that share it
 };
 [[nodiscard]] LastLevelCache last_level_cache();
+
+/// How many of `cores`, one after the other, share the last cache before another one's begin. All caches but the last
+/// one have as many; what follows a core of a cache that came before (a second thread of a core) does not count. 0: one
+/// cache, caches of one core, uneven ones, or the machine does not tell. `root`: "/", or a folder that stands for it.
+[[nodiscard]] int cores_per_cache(const Tree& root, std::span<const int> cores);
 
 }  // namespace tutti::harness::machine

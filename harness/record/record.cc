@@ -197,6 +197,7 @@ std::vector<Column> all_columns() {
           "operation to one after it; empty where calls have no stream",
           &Row::time_on_gpu},
       of_condition("pretended_hosts"),
+      of_condition("ranks_per_cache"),
       of_condition("hosts"),
       Column{
           "memory", "",

@@ -139,6 +139,7 @@ CommunicatorOptions communicator_options(const SessionSpec& spec, const Runner& 
   const bool has_company = runner.ranks().size() > 1 || runner.order() != nullptr;
   options.waiting = runner.yields() || has_company ? Waiting::yield : Waiting::spin;
   options.cores = cores;
+  if (!spec.ranks_as->is_on_device) options.ranks_per_cache = spec.conditions.topology.ranks_per_cache;
   options.timeout = runner.timeout();
   options.cache_bytes = last_level_cache_bytes();
   options.table = spec.conditions.selection.table;

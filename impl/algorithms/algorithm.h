@@ -27,7 +27,8 @@ struct Algorithm {
   /// Right for blocks of different lengths, bound in one segment: nothing is exposed, nothing lies in scratch, and the
   /// slots needed do not depend on the slices.
   bool takes_counts = false;
-  bool is_by_hosts = false;  ///< its steps are other ones where ranks_per_host is another
+  bool is_by_hosts = false;   ///< its steps are other ones where ranks_per_host is another
+  bool is_by_caches = false;  ///< and where ranks_per_cache is
   /// Every rank does what rank 0 does, from its own place: the library turns rank 0's steps (schedule/turning.h). By
   /// columns, SIGNALs are each rank's own.
   Turning turning = Turning::none;

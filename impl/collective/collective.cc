@@ -111,6 +111,19 @@ Result<Collective> parse_collective(std::string_view name) {
   return unknown_name("collective", name, names);
 }
 
+int cache_width(const Problem& problem) {
+  if (problem.ranks_per_cache > 0) return std::min(problem.ranks, problem.ranks_per_cache);
+  int root = 1;
+  while (std::int64_t{root} * root < problem.ranks) ++root;
+  return root;
+}
+
+int even_cache_width(const Problem& problem) {
+  int width = cache_width(problem);
+  while (problem.ranks % width != 0) --width;
+  return width;
+}
+
 bool is_reducing(Collective collective) {
   return rule_of(collective).from.giver == Giver::all || is_prefix(collective);
 }

@@ -73,10 +73,18 @@ struct Problem {
   Pairing pairing = {};
   /// Ranks h L to h L + L - 1 are on host h, where L is this; it divides `ranks`. 0: all ranks are on one host.
   int ranks_per_host = 0;
+  /// On one host: ranks c L to c L + L - 1 share a cache, where L is this; the last ones may be fewer. 0: not told.
+  int ranks_per_cache = 0;
 
   [[nodiscard]] bool is_on_one_host() const { return ranks_per_host == 0 || ranks_per_host == ranks; }
   bool operator==(const Problem&) const = default;
 };
+
+/// How many consecutive ranks of one host are taken for those of a cache: ranks_per_cache, at most P. Where it is not
+/// told, the smallest number whose square is at least P: then a rank looks at the fewest others.
+[[nodiscard]] int cache_width(const Problem& problem);
+/// The largest divisor of P that is at most that.
+[[nodiscard]] int even_cache_width(const Problem& problem);
 
 [[nodiscard]] bool is_reducing(Collective collective);  ///< has an op
 /// Whether a collective that has an op can have this one. scan and exscan have no avg: nobody says by what the sum over

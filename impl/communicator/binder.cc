@@ -33,17 +33,20 @@ CallNote note_of(const Call& call, const BoundEntry& entry) {
   return note;
 }
 
-/// A window, a pair and the hosts are those of the call's schedule, if it has one. What it touches is checked.
-Problem problem_of(const Call& call, int ranks, const Hosts* hosts) {
-  Problem problem{.collective = call.collective, .ranks = ranks, .root = call.root};
-  if (hosts != nullptr) problem.ranks_per_host = hosts->ranks_per_host();
+}  // namespace
+
+/// A window, a pair, the hosts and the caches are those of the call's schedule, if it has one. What it touches is
+/// checked.
+Problem Binder::problem_of(const Call& call) const {
+  Problem problem{.collective = call.collective, .ranks = ranks_, .root = call.root};
+  if (hosts_ != nullptr) problem.ranks_per_host = hosts_->ranks_per_host();
+  if (hosts_ == nullptr && !is_on_devices_) problem.ranks_per_cache = options_.ranks_per_cache;
   if (call.schedule == nullptr) return problem;
   problem.pairing = call.schedule->problem.pairing;
   problem.ranks_per_host = call.schedule->problem.ranks_per_host;
+  problem.ranks_per_cache = call.schedule->problem.ranks_per_cache;
   return problem;
 }
-
-}  // namespace
 
 Buffers Binder::bound_as(const Call& call) const {
   if (call.blocks != nullptr) return call.buffers;  // ranks know their own lengths only
@@ -58,7 +61,7 @@ bool Binder::may_copy_once(const Call& call) const {
 }
 
 Chosen Binder::choose(const Call& call) const {
-  const Problem problem = problem_of(call, ranks_, hosts_);
+  const Problem problem = problem_of(call);
   return tutti::choose({.problem = problem,
                         .buffers = is_on_devices_ ? bound_as(call) : call.buffers,
                         .cores = options_.cores,
@@ -106,7 +109,7 @@ Status Binder::check_call(const Call& call) const {
 }
 
 Result<BoundEntry*> Binder::bind(const Call& call, const PlanCache::Key& key) {
-  Problem problem = problem_of(call, ranks_, hosts_);
+  Problem problem = problem_of(call);
   problem.collective = base_of(call.collective);
   const DomainShape& shape = domain_.shape();
   BoundEntry entry{.schedule = schedule_for(call, problem)};
@@ -177,7 +180,7 @@ Status Binder::prove_call(const Call& call, const Schedule& schedule, const Bind
 }
 
 Status Binder::check_buffers(const Call& call) const {
-  const Problem problem = problem_of(call, ranks_, hosts_);
+  const Problem problem = problem_of(call);
   const bool has_blocks = call.blocks != nullptr;
   const bool reads = has_blocks ? total_of(call.blocks->input) > 0 : call.count > 0 && input_blocks(problem, rank_) > 0;
   const bool writes =

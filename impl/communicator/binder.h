@@ -55,6 +55,7 @@ class Binder {
   void forget_v_forms() { cache_.forget_v_forms(); }
 
  private:
+  [[nodiscard]] Problem problem_of(const Call& call) const;
   /// The call's own, or that of what `auto` chooses.
   [[nodiscard]] Schedule schedule_for(const Call& call, const Problem& problem) const;
   /// As what the call's buffers are bound, on all ranks alike, if peers cannot address private ones.

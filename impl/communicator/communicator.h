@@ -36,6 +36,8 @@ enum class Waiting : std::uint8_t { spin, yield };
 struct CommunicatorOptions {
   Waiting waiting = Waiting::spin;
   int cores = 1;  ///< that the ranks may use together; `auto` chooses by it, so it is the same on all ranks
+  /// Of ranks of one host: see Problem. The same on all ranks.
+  int ranks_per_cache = 0;
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  ///< of every blocking call
   std::int64_t cache_bytes = 0;  ///< last-level cache; beyond it, stores to user buffers stream; 0: never
   Count segment = 0;             ///< elements per block and segment; 0: the largest that fits
@@ -157,6 +159,7 @@ class TUTTI_API Communicator {
   [[nodiscard]] virtual const Hosts* hosts() const { return nullptr; }
   /// As problems of this communicator have it (collective.h).
   [[nodiscard]] int ranks_per_host() const { return hosts() == nullptr ? 0 : hosts()->ranks_per_host(); }
+  [[nodiscard]] virtual int ranks_per_cache() const { return 0; }
   /// The number in the world of a rank of this communicator.
   [[nodiscard]] virtual int world_rank(int rank) const = 0;
 

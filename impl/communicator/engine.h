@@ -38,6 +38,7 @@ class Engine final : public Communicator {
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return ranks_; }
+  [[nodiscard]] int ranks_per_cache() const override { return hosts() == nullptr ? options_.ranks_per_cache : 0; }
   [[nodiscard]] const Hosts* hosts() const override { return network_ == nullptr ? nullptr : domain_.hosts(); }
   [[nodiscard]] int world_rank(int rank) const override { return domain_.world_rank(rank); }
   Status prepare(const Call& call) override;

@@ -134,6 +134,7 @@ Status Formation::conclude() {
   if (members_.empty()) return {};
   memory_->withdraw();
   CommunicatorOptions options = parent_.options_;
+  options.ranks_per_cache = 0;  // members may be any ranks
   if (domain_->network() != nullptr) {
     std::vector<std::string> addresses;
     for (int rank = 0; rank < place_.shape.ranks; ++rank) {

@@ -137,6 +137,25 @@ constexpr std::array kTwoLevels{
     Row{Collective::barrier, std::nullopt, Crowding::any, kAnyRanks, kAnyBytes, "two_level"},
 };
 
+/// On one host of several caches, whose ranks have a core each: as `tutti simulate` predicts for
+/// harness/simulate/machines/epyc-7r13.toml, on 16 to 48 ranks. What is not here is as without caches.
+constexpr std::array kSeveralCaches{
+    Row{Collective::broadcast, std::nullopt, Crowding::core_each, 128, 2048, "nested"},
+    Row{Collective::reduce, std::nullopt, Crowding::core_each, 128, 2048, "knomial"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::core_each, 16, 128, "nested_one_shot"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::core_each, 16, 2048, "circulant"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::core_each, 16, 32768, "nested_two_shot"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::core_each, 128, 128, "recursive_doubling"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::core_each, 128, 8192, "circulant"},
+    Row{Collective::all_reduce, std::nullopt, Crowding::core_each, 128, 131072, "nested_two_shot"},
+    Row{Collective::all_gather, std::nullopt, Crowding::core_each, 16, kAnyBytes, "nested"},
+    Row{Collective::all_gather, std::nullopt, Crowding::core_each, 128, 4096, "circulant"},
+    Row{Collective::all_gather, std::nullopt, Crowding::core_each, 128, kAnyBytes, "nested"},
+    Row{Collective::reduce_scatter, std::nullopt, Crowding::core_each, 128, 8192, "circulant"},
+    Row{Collective::reduce_scatter, std::nullopt, Crowding::core_each, 128, 524288, "nested"},
+    Row{Collective::barrier, std::nullopt, Crowding::core_each, kAnyRanks, kAnyBytes, "nested"},
+};
+
 /// The row of one of the tables; null where none fits.
 const Row* row_for(std::span<const Row> table, const Problem& problem, Buffers buffers, Crowding crowding,
                    std::int64_t bytes) {
@@ -160,6 +179,8 @@ const Row& built_in_row(const ChoiceOf& of) {
   Crowding crowding = crowding_of(problem, of.cores);
   Buffers buffers = of.buffers;
   const Row* row = nullptr;
+  const bool has_caches = problem.ranks_per_cache > 0 && problem.ranks > problem.ranks_per_cache;
+  if (of.on == RanksPlace::one_host && has_caches) row = row_for(kSeveralCaches, problem, buffers, crowding, bytes);
   if (of.on != RanksPlace::one_host) crowding = Crowding::core_each;
   if (of.on == RanksPlace::device) row = row_for(kOnDevices, problem, buffers, crowding, bytes);
   if (of.on == RanksPlace::several_hosts) {

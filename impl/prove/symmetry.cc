@@ -84,25 +84,29 @@ bool is_before(const Operand& a, const Operand& b) {
 
 }  // namespace
 
-std::optional<Symmetry> Symmetry::of(const Schedule& schedule, Group group, Units inputs, Units outputs) {
+std::optional<Symmetry> Symmetry::of(const Schedule& schedule, Group group, Units inputs, Units outputs,
+                                     Units scratch) {
   const Problem& problem = schedule.problem;
   Symmetry symmetry;
   symmetry.group_ = group;
   symmetry.ranks_ = problem.ranks;
   if (group == Group::exclusive_or && !std::has_single_bit(static_cast<unsigned>(problem.ranks))) return {};
   if (group == Group::hosts_by_local) {
-    if (problem.is_on_one_host() || problem.ranks % problem.ranks_per_host != 0) return {};
-    symmetry.per_host_ = problem.ranks_per_host;
-    symmetry.hosts_ = problem.ranks / problem.ranks_per_host;
+    const int each = problem.is_on_one_host() ? even_cache_width(problem) : problem.ranks_per_host;
+    if (each >= problem.ranks || problem.ranks % each != 0) return {};
+    symmetry.is_of_caches_ = problem.is_on_one_host();
+    symmetry.per_host_ = each;
+    symmetry.hosts_ = problem.ranks / each;
   }
   const int per_block = schedule.shape.units_per_block;
   const std::array<int, 3> units{input_blocks(problem, 0) * per_block, output_blocks(problem, 0) * per_block,
                                  schedule.shape.scratch_units};
-  const std::array<Units, 3> acts{inputs, outputs, Units::fixed};
+  const std::array<Units, 3> acts{inputs, outputs, scratch};
   for (std::size_t space = 0; space < units.size(); ++space) {
     const int count = units[space];
     if (acts[space] == Units::with_ranks && (count == 0 || count % problem.ranks != 0)) return {};
     if (acts[space] == Units::with_local_first && count != problem.ranks) return {};
+    if (acts[space] == Units::with_hosts && count != symmetry.hosts_) return {};
     symmetry.spaces_[space] = {.acts = acts[space], .units = count, .per_rank = std::max(1, count / problem.ranks)};
   }
   return symmetry;
@@ -117,7 +121,7 @@ std::string_view Symmetry::name() const {
     case Group::hosts_by_local:
       break;
   }
-  return "hosts x local";
+  return is_of_caches_ ? "caches x local" : "hosts x local";
 }
 
 /// As sets.
@@ -127,6 +131,10 @@ bool Symmetry::takes(const RankSet& set, int element, const RankSet& other) cons
   if (set.n == 1) return rank(element, set.first) == other.first;
   if (set.stride != other.stride) return false;
   if (group_ == Group::rotation) return rank(element, set.first) == other.first;
+  // The ranks of one place on all hosts.
+  if (group_ == Group::hosts_by_local && set.stride == per_host_ && set.n == hosts_) {
+    return around(element % per_host_ + set.first % per_host_, per_host_) == other.first % per_host_;
+  }
   const bool is_host = group_ == Group::hosts_by_local && set.stride == 1 && set.n == per_host_ &&
                        set.first % per_host_ == 0 && other.first % per_host_ == 0;
   return is_host && around(element / per_host_ + set.first / per_host_, hosts_) == other.first / per_host_;
@@ -146,6 +154,10 @@ bool Symmetry::takes(Space space, const UnitSet& set, int element, const UnitSet
   if (unit(space, element, start) != (other.start < of.units ? other.start : other.start % of.units)) return false;
   if (of.acts == Units::fixed || count_of(set) == 1) return true;
   if (of.acts == Units::with_ranks && group_ == Group::rotation) return true;  // all go on by as many units
+  if (of.acts == Units::with_hosts) return set.repeat == 1;                    // so they do here
+  const bool is_column = group_ == Group::hosts_by_local && of.acts == Units::with_ranks && of.per_rank == 1 &&
+                         set.length == 1 && set.stride == per_host_ && set.repeat == hosts_;
+  if (is_column) return true;  // the blocks of one place on all hosts, host after host
   // Within what goes with one rank the units keep their order.
   return of.acts == Units::with_ranks && set.repeat == 1 && start % of.per_rank + set.length <= of.per_rank;
 }
@@ -355,14 +367,17 @@ std::optional<Symmetry> find_symmetry(const Schedule& schedule) {
   const std::array few{0, std::min(1, ranks - 1), std::min(2, ranks - 1), ranks - 1};
   for (const Group group : {Group::rotation, Group::exclusive_or, Group::hosts_by_local}) {
     for (const auto& [inputs, outputs] : meaningful(schedule.problem.collective, group)) {
-      const std::optional<Symmetry> symmetry = Symmetry::of(schedule, group, inputs, outputs);
-      if (!symmetry) continue;
-      for (int i = static_cast<int>(program.size()); i < schedule.step_count(0); ++i) {
-        program.push_back(schedule.step(0, i));
+      for (const Units scratch : {Units::fixed, Units::with_hosts}) {
+        if (scratch == Units::with_hosts && group != Group::hosts_by_local) continue;
+        const std::optional<Symmetry> symmetry = Symmetry::of(schedule, group, inputs, outputs, scratch);
+        if (!symmetry) continue;
+        for (int i = static_cast<int>(program.size()); i < schedule.step_count(0); ++i) {
+          program.push_back(schedule.step(0, i));
+        }
+        const ProgramComparison comparison(schedule, *symmetry, program);
+        const auto holds = [&](int rank) { return comparison.holds_for(rank); };
+        if (std::ranges::all_of(few, holds) && comparison.holds_for_all()) return symmetry;
       }
-      const ProgramComparison comparison(schedule, *symmetry, program);
-      const auto holds = [&](int rank) { return comparison.holds_for(rank); };
-      if (std::ranges::all_of(few, holds) && comparison.holds_for_all()) return symmetry;
     }
   }
   return {};

@@ -26,21 +26,23 @@ class Symmetry {
   enum class Group : std::uint8_t {
     rotation,       ///< r -> r + g mod P
     exclusive_or,   ///< r -> r xor g, where P is a power of two
-    hosts_by_local  ///< rank l of host h -> rank l + b of host h + a, each around
+    hosts_by_local  ///< rank l of host h -> rank l + b of host h + a, each around; on one host its caches are hosts
   };
   /// How the units of a space go with the ranks.
   enum class Units : std::uint8_t {
     fixed,
     with_ranks,        ///< they are cut into P equal parts, and part b becomes part g(b)
     with_local_first,  ///< hosts_by_local, P units: unit l M + h goes with rank l of host h, of M hosts
+    with_hosts,        ///< hosts_by_local, M units: unit h goes with host h
   };
 
   /// Of `schedule`; false where it cannot act on its ranks and units so.
-  static std::optional<Symmetry> of(const Schedule& schedule, Group group, Units inputs, Units outputs);
+  static std::optional<Symmetry> of(const Schedule& schedule, Group group, Units inputs, Units outputs,
+                                    Units scratch = Units::fixed);
 
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] Group group() const { return group_; }
-  /// `rotation`, `exclusive or`, `hosts x local`
+  /// `rotation`, `exclusive or`, `hosts x local`, `caches x local`
   [[nodiscard]] std::string_view name() const;
 
   /// Rank `rank` taken by `element`.
@@ -82,6 +84,8 @@ class Symmetry {
       case Units::with_local_first:
         return around(unit / hosts_ + element % per_host_, per_host_) * hosts_ +
                around(unit % hosts_ + element / per_host_, hosts_);
+      case Units::with_hosts:
+        return around(unit + element / per_host_, hosts_);
     }
     return unit;
   }
@@ -111,6 +115,7 @@ class Symmetry {
   int ranks_ = 1;
   int per_host_ = 1;
   int hosts_ = 1;
+  bool is_of_caches_ = false;  ///< hosts_by_local, where the caches of one host take the place of hosts
   std::array<Of, 3> spaces_;  ///< by Space: input, output, scratch
 };
 

@@ -39,6 +39,7 @@ std::uint64_t v_key_hash(const Schedule& schedule, const BindRequest& request) {
       .add(schedule.problem.ranks)
       .add(schedule.problem.root)
       .add(schedule.problem.ranks_per_host)
+      .add(schedule.problem.ranks_per_cache)
       .add(to_string(request.dtype))
       .add(to_string(request.op))
       .add(to_string(request.buffers));
@@ -57,6 +58,7 @@ std::uint64_t key_hash(const Schedule& schedule, const BindRequest& request, Cou
       .add(schedule.problem.pairing.first)
       .add(schedule.problem.pairing.second)
       .add(schedule.problem.ranks_per_host)
+      .add(schedule.problem.ranks_per_cache)
       .add(request.count)
       .add(segment)
       .add(to_string(request.dtype))
@@ -123,6 +125,10 @@ Status validate(const Schedule& schedule, const BindRequest& request) {
   if (per_host < 0 || (per_host > 0 && ranks % per_host != 0)) {
     return error(Code::invalid_argument, "{} ranks per host is out of range: a divisor of {}, or 0 for one host",
                  per_host, ranks);
+  }
+  if (schedule.problem.ranks_per_cache < 0) {
+    return error(Code::invalid_argument, "{} ranks per cache is out of range: 1 or more, or 0 where it is not told",
+                 schedule.problem.ranks_per_cache);
   }
   TUTTI_RETURN_IF_ERROR(validate_pairing(schedule.problem));
   TUTTI_RETURN_IF_ERROR(validate_shape(schedule));

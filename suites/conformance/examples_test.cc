@@ -20,6 +20,7 @@ struct Example {
   std::vector<int> shown;  ///< ranks whose steps are written out
   bool is_listed;          ///< "step 0  ...": one by one; otherwise "rank 0  ...;  ..."
   int ranks_per_host = 0;
+  int ranks_per_cache = 0;
 };
 
 /// The examples by collective and name; an algorithm that is not here is expected to show rank 0 of 4.
@@ -41,6 +42,13 @@ Example example_of(const Algorithm& algorithm) {
       {"barrier/two_level", {.ranks = 4, .shown = {0, 1}, .is_listed = true, .ranks_per_host = 2}},
       {"broadcast/two_level", {.ranks = 4, .shown = {0, 1}, .is_listed = true, .ranks_per_host = 2}},
       {"reduce_scatter/two_level", {.ranks = 4, .shown = {0}, .is_listed = true, .ranks_per_host = 2}},
+      {"all_gather/nested", {.ranks = 4, .shown = {0}, .is_listed = true, .ranks_per_cache = 2}},
+      {"all_reduce/nested_one_shot", {.ranks = 4, .shown = {0, 1}, .is_listed = true, .ranks_per_cache = 2}},
+      {"all_reduce/nested_two_shot", {.ranks = 4, .shown = {0}, .is_listed = true, .ranks_per_cache = 2}},
+      {"barrier/nested", {.ranks = 4, .shown = {0, 1}, .is_listed = true, .ranks_per_cache = 2}},
+      {"broadcast/nested", {.ranks = 4, .shown = {0, 1, 2, 3}, .is_listed = true, .ranks_per_cache = 2}},
+      {"reduce/nested", {.ranks = 4, .shown = {0, 1, 2, 3}, .is_listed = true, .ranks_per_cache = 2}},
+      {"reduce_scatter/nested", {.ranks = 4, .shown = {0}, .is_listed = true, .ranks_per_cache = 2}},
       {"bandwidth/channel", {.ranks = 3, .shown = {0, 1}, .is_listed = true}},
       {"bandwidth/direct", {.ranks = 3, .shown = {0, 1}, .is_listed = true}},
       {"bibandwidth/channel", {.ranks = 3, .shown = {0}, .is_listed = true}},
@@ -111,9 +119,10 @@ TEST_P(Examples, InTheHeadOfTheFileAreWhatTheGeneratorEmits) {
   const Algorithm& algorithm = *GetParam();
   const Example example = example_of(algorithm);
   const std::string head = head_of(algorithm);
-  const Schedule schedule = schedule_of(
-      algorithm,
-      {.collective = algorithm.collective, .ranks = example.ranks, .ranks_per_host = example.ranks_per_host});
+  const Schedule schedule = schedule_of(algorithm, {.collective = algorithm.collective,
+                                                    .ranks = example.ranks,
+                                                    .ranks_per_host = example.ranks_per_host,
+                                                    .ranks_per_cache = example.ranks_per_cache});
   EXPECT_THAT(head, testing::HasSubstr(fmt::format("P = {}", example.ranks)));
   std::size_t most = 0;
   for (const int rank : example.shown) {

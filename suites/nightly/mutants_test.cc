@@ -42,6 +42,10 @@ std::vector<Problem> problems_of(const Algorithm& algorithm, int ranks) {
     problems.push_back(problems.back());
     problems.back().ranks_per_host = 3;
   }
+  if (algorithm.is_by_caches) {
+    problems.push_back(problems.back());
+    problems.back().ranks_per_cache = 2;
+  }
   return problems;
 }
 

@@ -144,7 +144,8 @@ Result<const Schedule*> OwnBackend::schedule_for(const Case& one) {
   if (schedule != nullptr) return static_cast<const Schedule*>(schedule.get());
   Problem problem = one.problem();
   problem.collective = base_of(problem.collective);
-  if (domain_.hosts() != nullptr) problem.ranks_per_host = domain_.hosts()->ranks_per_host();
+  problem.ranks_per_host = communicators_.front()->ranks_per_host();
+  problem.ranks_per_cache = communicators_.front()->ranks_per_cache();
   std::optional<Schedule> made = substitute_ ? substitute_(one, problem) : std::nullopt;
   if (!made) {
     TUTTI_ASSIGN_OR_RETURN(const TunedAlgorithm algorithm, find_tuned(one.collective, algorithm_of(one)));

@@ -57,6 +57,7 @@ const Schedule* TuttiGroup::schedule_for(const GroupCall& call) {
   const auto all = algorithms_of(problem.collective);
   problem.collective = base_of(problem.collective);
   problem.ranks_per_host = communicator_->ranks_per_host();
+  problem.ranks_per_cache = communicator_->ranks_per_cache();
   const Hosts* const hosts = communicator_->hosts();
   std::vector<const Algorithm*> algorithms(all.begin(), all.end());
   std::erase_if(algorithms, [&](const Algorithm* one) {

@@ -336,7 +336,8 @@ TEST(CasesOf, ReferencesHaveNoAlgorithmAndTheOwnBackendOneCaseEach) {
   const Cell cell = expand(sweep).value().cells.front();
   std::vector<std::string> systems;
   for (const Case& one : cases_of(cell, sweep)) systems.push_back(one.backend + "." + one.algorithm);
-  EXPECT_THAT(systems, ElementsAre("tutti.knomial", "tutti.chain", "tutti.direct", "tutti.two_level", "openmpi.none"));
+  EXPECT_THAT(systems, ElementsAre("tutti.knomial", "tutti.chain", "tutti.direct", "tutti.nested", "tutti.two_level",
+                                   "openmpi.none"));
 }
 
 TEST(CasesOf, AutoStaysAuto) {

@@ -201,7 +201,7 @@ TEST(ParseNames, NameTheNearestRightOne) {
   EXPECT_THAT(mistake(parse_algorithms("rnig"), "rnig"), HasSubstr("did you mean 'ring'?"));
   const std::array barrier{Collective::barrier};
   EXPECT_THAT(mistake(parse_algorithms("rnig", barrier), "rnig"),
-              HasSubstr("(one of: auto all dissemination two_level)"));
+              HasSubstr("(one of: auto all dissemination nested two_level)"));
   EXPECT_THAT(mistake(parse_backends("opnmpi", {"tutti", "openmpi"}), "opnmpi"), HasSubstr("did you mean 'openmpi'?"));
   EXPECT_THAT(mistake(parse_backends("ompi", {"tutti", "openmpi"}), "ompi"), HasSubstr("did you mean 'openmpi'?"));
   EXPECT_THAT(mistake(parse_backends("ompi", {"tutti"}), "ompi"), Not(HasSubstr("did you mean")));

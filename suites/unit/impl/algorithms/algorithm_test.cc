@@ -38,10 +38,11 @@ TEST(Algorithms, EveryDividedCollectiveHasOneThatTakesCounts) {
   }
 }
 
-TEST(Algorithms, ThatAreByHostsSayIt) {
+TEST(Algorithms, ThatAreByHostsOrCachesSayIt) {
   for (const Algorithm* algorithm : all_algorithms()) {
-    const auto steps = [&](int per_host) {
-      const Problem problem{.collective = algorithm->collective, .ranks = 8, .ranks_per_host = per_host};
+    const auto steps = [&](int per_host, int per_cache = 0) {
+      const Problem problem{
+          .collective = algorithm->collective, .ranks = 8, .ranks_per_host = per_host, .ranks_per_cache = per_cache};
       std::vector<Step> all;
       for (int rank = 0; rank < problem.ranks; ++rank) {
         const int count = algorithm->step_count(problem, rank);
@@ -50,6 +51,7 @@ TEST(Algorithms, ThatAreByHostsSayIt) {
       return all;
     };
     EXPECT_EQ(steps(4) != steps(1), algorithm->is_by_hosts) << name_of(*algorithm);
+    EXPECT_EQ(steps(0, 2) != steps(0, 4), algorithm->is_by_caches) << name_of(*algorithm);
   }
 }
 

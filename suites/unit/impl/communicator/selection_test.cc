@@ -23,6 +23,22 @@ TEST(Selection, ManyRanksTakeTreesAndRings) {
   EXPECT_EQ(chosen(Collective::all_to_all, 129, 1 << 20), "pairwise");
 }
 
+TEST(Selection, SeveralCachesOfAHostAreNestedWhereRanksHaveACoreEach) {
+  const auto chosen_there = [](Collective collective, int ranks, int per_cache, std::int64_t bytes, int cores = 64) {
+    const Problem problem{.collective = collective, .ranks = ranks, .ranks_per_cache = per_cache};
+    return choose_algorithm(problem, Buffers::private_, cores, bytes).name;
+  };
+  EXPECT_EQ(chosen_there(Collective::broadcast, 32, 8, 64), "nested");
+  EXPECT_EQ(chosen_there(Collective::broadcast, 32, 8, 1 << 20), "direct");
+  EXPECT_EQ(chosen_there(Collective::all_reduce, 16, 8, 64), "nested_one_shot");
+  EXPECT_EQ(chosen_there(Collective::all_reduce, 16, 8, 16384), "nested_two_shot");
+  EXPECT_EQ(chosen_there(Collective::all_gather, 48, 8, 65536), "nested");
+  EXPECT_EQ(chosen_there(Collective::barrier, 48, 8, 0), "nested");
+  EXPECT_NE(chosen_there(Collective::barrier, 8, 8, 0), "nested") << "one cache";
+  EXPECT_NE(chosen_there(Collective::barrier, 48, 0, 0), "nested") << "caches are not told";
+  EXPECT_NE(chosen_there(Collective::barrier, 48, 8, 0, 2), "nested") << "ranks share cores";
+}
+
 // What one_shot moves grows with the square of the number of ranks.
 TEST(Selection, OnDevicesOneRoundIsForFewerBytesTheMoreRanksThereAre) {
   const auto chosen_there = [](int ranks, std::int64_t bytes) {
