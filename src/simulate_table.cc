@@ -33,8 +33,10 @@ Result<std::string> table_of_forecasts(Collective collective, std::span<const si
   for (const simulate::Forecast& forecast : forecasts) {
     const bool is_on_one = forecast.ranks <= machine.ranks_per_node;
     const RanksPlace on = is_on_one ? RanksPlace::one_host : RanksPlace::several_hosts;
-    const Problem problem{
-        .collective = collective, .ranks = forecast.ranks, .ranks_per_host = is_on_one ? 0 : machine.ranks_per_node};
+    const Problem problem{.collective = collective,
+                          .ranks = forecast.ranks,
+                          .ranks_per_host = is_on_one ? 0 : machine.ranks_per_node,
+                          .ranks_per_cache = is_on_one ? machine.ranks_per_cache : 0};
     for (std::size_t at = 0; at < forecast.bytes.size() && !forecast.columns.empty(); ++at) {
       const ChoiceOf of{.problem = problem, .cores = forecast.ranks, .bytes = forecast.bytes[at], .on = on};
       if (choose(of).is_measured) {

@@ -114,7 +114,7 @@ Status read_key(std::string_view key, const toml::node& node, Machine& machine) 
       return wrong_toml_type(node, key, fmt::format("a text of 1 to {} printable characters", kLongest));
     }
     machine.name = name->get();
-  } else if (key == "ranks_per_node" || key == "rails") {
+  } else if (key == "ranks_per_node" || key == "rails" || key == "ranks_per_cache") {
     const auto* const number = node.as_integer();
     if (number == nullptr) return wrong_toml_type(node, key, "a whole number");
     constexpr std::int64_t kMost = kMostRanksOfMachine;
@@ -122,7 +122,9 @@ Status read_key(std::string_view key, const toml::node& node, Machine& machine) 
       return at_line(node, "'{}' is {}: allowed are 1 to {}: did you mean {}?", key, number->get(), kMost,
                      std::clamp<std::int64_t>(number->get(), 1, kMost));
     }
-    (key == "rails" ? machine.rails : machine.ranks_per_node) = static_cast<int>(number->get());
+    (key == "rails"            ? machine.rails
+     : key == "ranks_per_node" ? machine.ranks_per_node
+                               : machine.ranks_per_cache) = static_cast<int>(number->get());
   } else if (key == "near") {
     machine.has_near = true;
     return read_keys(node, key, keys_of(model.near));
@@ -130,13 +132,19 @@ Status read_key(std::string_view key, const toml::node& node, Machine& machine) 
     machine.has_far = true;
     return read_far(node, model);
   } else if (key == "node") {
-    const std::array keys{Key{"flag", &model.flag}, Key{"reduce", nullptr, &model.reduce},
-                          Key{"copy", nullptr, &model.copy}, Key{"read", nullptr, &model.read}};
+    const std::array keys{Key{"flag", &model.flag}, Key{"look", &model.look, nullptr, false},
+                          Key{"reduce", nullptr, &model.reduce}, Key{"copy", nullptr, &model.copy},
+                          Key{"read", nullptr, &model.read}};
+    return read_keys(node, key, keys);
+  } else if (key == "cache") {
+    const std::array keys{Key{"flag", &model.cache.flag}, Key{"look", &model.cache.look, nullptr, false},
+                          Key{"read", nullptr, &model.cache.read}};
     return read_keys(node, key, keys);
   } else if (key == "network") {
     return read_network(node, machine.network);
   } else if (key != "fault") {  // which names parts of all the rest
-    const std::vector<std::string> keys{"name", "ranks_per_node", "rails", "near", "far", "node", "network", "fault"};
+    const std::vector<std::string> keys{"name", "ranks_per_node", "ranks_per_cache", "rails",   "near",
+                                        "far",  "node",           "cache",           "network", "fault"};
     return at_line(node, "{}", unknown_name("key", key, keys).message());
   }
   return {};
@@ -171,6 +179,13 @@ Result<Machine> machine_from_toml(std::string_view text) {
   if (!root.contains("node")) return error(Code::invalid_argument, "it has no table [node]");
   if (!machine.has_near && !machine.has_far)
     return error(Code::invalid_argument, "it has neither a table [near] nor a table [far]");
+  if (root.contains("cache") != root.contains("ranks_per_cache")) {
+    return error(Code::invalid_argument, "it has one of `ranks_per_cache = ...` and [cache]: write both or none");
+  }
+  if (machine.ranks_per_cache > machine.ranks_per_node) {
+    return at_line(*root.get("ranks_per_cache"), "'ranks_per_cache' is {}, and a node has {} ranks: did you mean {}?",
+                   machine.ranks_per_cache, machine.ranks_per_node, machine.ranks_per_node);
+  }
   if (machine.rails > machine.ranks_per_node) {
     return at_line(*root.get("rails"), "'rails' is {}, and a node has {} ranks: did you mean {}?", machine.rails,
                    machine.ranks_per_node, machine.ranks_per_node);
@@ -183,6 +198,7 @@ Result<Machine> machine_from_toml(std::string_view text) {
 std::string machine_toml(const Machine& machine) {
   const Model& model = machine.model;
   std::string text = fmt::format("name = \"{}\"\nranks_per_node = {}\n", machine.name, machine.ranks_per_node);
+  if (machine.ranks_per_cache > 0) text += fmt::format("ranks_per_cache = {}\n", machine.ranks_per_cache);
   if (machine.rails > 0) text += fmt::format("rails = {}\n", machine.rails);
   if (machine.has_near) text += link_text("near", model.near);
   if (machine.has_far) {
@@ -190,10 +206,16 @@ std::string machine_toml(const Machine& machine) {
     if (std::isfinite(model.eager_bytes))
       text += fmt::format("eager = {}\nhandshake = {}\n", model.eager_bytes, model.handshake);
   }
-  return text +
-         fmt::format("\n[node]\nflag = {}\nreduce = {}\ncopy = {}\nread = {}\n", rounded(model.flag),
-                     table_text(model.reduce), table_text(model.copy), table_text(model.read)) +
-         network_toml(machine);
+  const auto look_text = [](double look) {
+    return look > 0 ? fmt::format("look = {}\n", rounded(look)) : std::string();
+  };
+  text += fmt::format("\n[node]\nflag = {}\n{}reduce = {}\ncopy = {}\nread = {}\n", rounded(model.flag),
+                      look_text(model.look), table_text(model.reduce), table_text(model.copy), table_text(model.read));
+  if (machine.ranks_per_cache > 0) {
+    text += fmt::format("\n[cache]\nflag = {}\n{}read = {}\n", rounded(model.cache.flag), look_text(model.cache.look),
+                        table_text(model.cache.read));
+  }
+  return text + network_toml(machine);
 }
 
 }  // namespace tutti::harness::simulate

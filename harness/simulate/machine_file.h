@@ -26,6 +26,11 @@
 //   copy = [[0, 0], [1000000, 50000]]
 //   read = [[0, 60], [1000000, 50060]]
 //
+//   [cache]                    # the same between ranks that share a cache, with `ranks_per_cache = 4` at the top
+//   flag = 50
+//   read = [[0, 20], [1000000, 50020]]
+//
+// `look = 10` in [node] and [cache]: what each flag of a WAIT for several ranks takes; without it nothing.
 // `rails = 4` beside ranks_per_node: interfaces of a node, which its ranks share in turn; without it each rank has one.
 // network_file.h shows [network] and [[fault]]. [node] is needed, and [near] or [far] or both: ranks_per_node decides
 // which messages are near. A table has all of its keys but `gap`, `eager` and `handshake`.

@@ -55,9 +55,16 @@ struct Model {
   LinkCosts near;    ///< between ranks of a node
   LinkCosts far;     ///< between nodes
   double flag = 0;   ///< from a SIGNAL to the WAIT that sees it, within a node
+  double look = 0;   ///< at each flag of a WAIT for several ranks of the node
   SizeTable reduce;  ///< adding one more operand
   SizeTable copy;    ///< storing to one buffer
   SizeTable read;    ///< reading one operand that is another rank's memory
+  /// The same between ranks that share a cache, where the machine has several caches in a node.
+  struct InCache {
+    double flag = 0;
+    double look = 0;
+    SizeTable read;
+  } cache;
   /// A larger message between nodes waits until the receiver's answer is back: `handshake` more before its first byte.
   double eager_bytes = std::numeric_limits<double>::infinity();
   double handshake = 0;
@@ -68,13 +75,18 @@ struct Machine {
   std::string name;
   Model model;
   int ranks_per_node = 1;
-  bool has_near = true;  ///< what messages within a node cost is known
-  bool has_far = true;   ///< and what those between nodes do
-  int rails = 0;         ///< interfaces of a node, which its ranks share in turn; 0: one for each rank
+  int ranks_per_cache = 0;  ///< of a node's ranks, in their order; 0: a node is one cache
+  bool has_near = true;     ///< what messages within a node cost is known
+  bool has_far = true;      ///< and what those between nodes do
+  int rails = 0;            ///< interfaces of a node, which its ranks share in turn; 0: one for each rank
   Network network;
   std::vector<SlowFault> faults;
 
   [[nodiscard]] int node_of(int rank) const { return rank / ranks_per_node; }
+  [[nodiscard]] bool share_cache(int one, int other) const {
+    return ranks_per_cache > 0 && is_near(one, other) &&
+           one % ranks_per_node / ranks_per_cache == other % ranks_per_node / ranks_per_cache;
+  }
   /// Whether messages of different ranks share an interface or a link, so that their order in time decides.
   [[nodiscard]] bool shares() const {
     return network.shape != Shape::one_switch || (rails > 0 && rails < ranks_per_node);

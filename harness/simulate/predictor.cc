@@ -48,6 +48,7 @@ Result<Predictor> Predictor::make(const Algorithm& algorithm, Problem problem, c
                                   std::int64_t most_steps) {
   const bool is_one_node = problem.ranks <= machine.ranks_per_node;
   if (!is_one_node) problem.ranks_per_host = machine.ranks_per_node;
+  if (is_one_node) problem.ranks_per_cache = machine.ranks_per_cache;
   if (is_one_node ? !machine.has_near : !machine.has_far) {
     return error(Code::unavailable, "machine {} has no [{}]: what {} costs is not known", machine.name,
                  is_one_node ? "near" : "far", is_one_node ? "a message within a node" : "a message between nodes");

@@ -57,7 +57,9 @@ Symmetry symmetry_of(const Schedule& schedule, const Machine& machine) {
       network.nodes * machine.ranks_per_node != ranks) {
     return {};  // groups without ranks: not every distance between groups is there from each of them
   }
-  const int node = is_one_node ? 1 : machine.ranks_per_node, period = is_one_node ? 1 : node * leaf;
+  const bool has_caches = is_one_node && machine.ranks_per_cache > 0 && machine.ranks_per_cache < ranks;
+  const int node = has_caches ? machine.ranks_per_cache : is_one_node ? 1 : machine.ranks_per_node;
+  const int period = is_one_node ? node : node * leaf;
   if (ranks % period != 0 || period == ranks) return {};
   Comparison comparison(schedule);
   // What repeats after one rank repeats after any number of them, and is compared sooner.

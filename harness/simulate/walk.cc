@@ -134,6 +134,7 @@ class Walker {
              .reduce = model_.reduce.at(bytes),
              .copy = model_.copy.at(bytes),
              .read = model_.read.at(bytes),
+             .read_in_cache = model_.cache.read.at(bytes),
              .handshake = bytes > model_.eager_bytes ? model_.handshake : 0};
     return costs;
   }
@@ -171,6 +172,7 @@ class Walker {
     RankState& me = state(rank);
     for (; me.seen < step.ranks.n; ++me.seen) {
       const int peer = step.ranks.at(me.seen, ranks_);
+      if (peer == rank) continue;  // a set may hold the rank itself, which has signalled before
       const int setter = stand_in(peer);
       int seen_from_there = rank - (peer - setter);
       if (seen_from_there < 0) seen_from_there += ranks_;
@@ -186,11 +188,14 @@ class Walker {
       const bool is_near = machine_.is_near(rank, peer);
       const Costs::OfLink& far = costs_of(0).far;
       const double sent = is_near ? flag->set : flag->set + (place + 1) * far.send * routes_.processor_factor(setter);
-      const double latency = is_near ? model_.flag : model_.far.latency;
+      const bool is_in_cache = machine_.share_cache(rank, peer);
+      const double latency = is_in_cache ? model_.cache.flag : is_near ? model_.flag : model_.far.latency;
       if (keeps_path_ && sent + latency > me.clock)
         wait_for(rank, peer, {.step = flag->step, .sent = sent, .latency = latency}, sent + latency);
       me.clock = std::max(me.clock, sent + latency);
+      const double look = is_in_cache ? model_.cache.look : model_.look;
       if (!is_near) me.clock += far.receive * routes_.processor_factor(rank);
+      if (is_near && step.ranks.n > 1) me.clock += look * routes_.processor_factor(rank);
     }
     me.seen = 0;
     return true;
@@ -227,20 +232,22 @@ class Walker {
         wait_for(rank, last, origins_[static_cast<std::size_t>(first)], start);
       }
     }
-    int operands = 0, remote = 0, stores = 0;
+    int operands = 0, stores = 0;
+    Others remote;
     for (const Operand& source : step.sources) {
       operands += source.ranks.n;
       if (source.space == Space::channel)
         receive(rank, source.ranks.first, costs);
       else
-        remote += others_in(rank, source);
+        remote.add(others_in(rank, source));
     }
     for (const Operand& destination : step.destinations) {
       if (destination.space == Space::channel) continue;
       stores += destination.ranks.n;
       others_in(rank, destination);
     }
-    const double memory = (costs.reduce * std::max(0, operands - 1) + costs.copy * stores + costs.read * remote) *
+    const double memory = (costs.reduce * std::max(0, operands - 1) + costs.copy * stores + costs.read * remote.beyond +
+                           costs.read_in_cache * remote.in_cache) *
                           routes_.processor_factor(rank);
     me.clock += memory;
     if (keeps_path_) now_[static_cast<std::size_t>(rank)].memory = memory;
@@ -250,14 +257,30 @@ class Walker {
     return true;
   }
 
-  /// How many of the operand's ranks are not `rank` itself.
-  int others_in(int rank, const Operand& operand) {
-    if (operand.ranks.n == 1 && operand.ranks.first == rank) return 0;
+  /// Ranks whose memory an operand is.
+  struct Others {
+    int in_cache = 0;  ///< that share the cache of who reads it
+    int beyond = 0;
+    void add(const Others& more) {
+      in_cache += more.in_cache;
+      beyond += more.beyond;
+    }
+  };
+
+  /// The operand's ranks that are not `rank` itself.
+  Others others_in(int rank, const Operand& operand) {
+    if (operand.ranks.n == 1 && operand.ranks.first == rank) return {};
     if (has_far(rank, operand.ranks) && failure_.is_ok()) {
       failure_ =
           error(Code::unavailable, "rank {} uses memory of ranks on other nodes in step {}", rank, state(rank).next);
     }
-    return operand.ranks.n - (index_in(operand.ranks, rank) >= 0 ? 1 : 0);
+    const int others = operand.ranks.n - (index_in(operand.ranks, rank) >= 0 ? 1 : 0);
+    int sharing = 0;
+    for (int i = 0; machine_.ranks_per_cache > 0 && i < operand.ranks.n; ++i) {
+      const int other = operand.ranks.at(i, ranks_);
+      if (other != rank && machine_.share_cache(rank, other)) ++sharing;
+    }
+    return {.in_cache = sharing, .beyond = others - sharing};
   }
 
   void receive(int rank, int from, const Costs& costs) {

@@ -20,7 +20,7 @@ struct Costs {
   };
   std::int64_t units = -1;  ///< -1: not known yet
   OfLink near, far;
-  double reduce = 0, copy = 0, read = 0;
+  double reduce = 0, copy = 0, read = 0, read_in_cache = 0;
   double handshake = 0;
 };
 

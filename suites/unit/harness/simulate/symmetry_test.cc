@@ -67,6 +67,33 @@ TEST(Period, OfEveryAlgorithmGivesTheTimesOfAllRanks) {
   EXPECT_GT(found, 500);
 }
 
+/// The same of a node that has several caches.
+TEST(Period, IsACachesWhereANodeHasSeveral) {
+  Machine machine = nodes_of(24);
+  machine.ranks_per_cache = 4;
+  machine.model.look = 10;
+  machine.model.cache = {.flag = 20, .look = 5, .read = SizeTable{{0, 20}, {1000, 40}}};
+  int found = 0;
+  for (const Algorithm* algorithm : all_algorithms()) {
+    for (const int ranks : {4, 8, 10, 20, 24}) {
+      const Schedule schedule = schedule_of(
+          *algorithm,
+          {.collective = algorithm->collective, .ranks = ranks, .ranks_per_cache = machine.ranks_per_cache});
+      const int period = symmetry_of(schedule, machine).period;
+      if (period == 0) continue;
+      ++found;
+      EXPECT_EQ(period, ranks == 4 ? 1 : 4) << algorithm->name;
+      const auto all = walk(schedule, 10'000, machine).value();
+      const auto some = walk(schedule, 10'000, machine, {.period = period}).value();
+      for (int rank = 0; rank < ranks; ++rank) {
+        ASSERT_EQ(some.finish[static_cast<std::size_t>(rank % period)], all.finish[static_cast<std::size_t>(rank)])
+            << to_string(algorithm->collective) << " " << algorithm->name << " P=" << ranks;
+      }
+    }
+  }
+  EXPECT_GT(found, 30);
+}
+
 TEST(Predictor, WalksFewRanksOfManyWhereItCan) {
   const auto ring = Predictor::make(*find_algorithm(Collective::all_reduce, "ring").value(),
                                     {.collective = Collective::all_reduce, .ranks = 4096}, example_machine());

@@ -112,6 +112,39 @@ TEST(Walk, IsTheClosedFormOfFourAlgorithms) {
   }
 }
 
+/// Four ranks of a node, two to a cache.
+Machine two_caches() {
+  Machine machine{.ranks_per_node = 4, .ranks_per_cache = 2};
+  machine.model.flag = 100;
+  machine.model.look = 10;
+  machine.model.read = SizeTable{{0, 1000}};
+  machine.model.cache = {.flag = 20, .look = 5, .read = SizeTable{{0, 200}}};
+  return machine;
+}
+
+Schedule nested(Collective collective, std::string_view name) {
+  return schedule_of(*find_algorithm(collective, name).value(),
+                     {.collective = collective, .ranks = 4, .ranks_per_cache = 2});
+}
+
+TEST(Walk, AFlagWithinACacheIsSeenSooner) {
+  const auto prediction = walk(nested(Collective::barrier, "nested"), 0, two_caches());
+  ASSERT_TRUE(prediction.is_ok());
+  // The first rank of a cache hears of its cache after 20, of the other cache 110 later, and tells its cache.
+  EXPECT_THAT(prediction.value().finish, ElementsAre(130, 150, 130, 150));
+}
+
+TEST(Walk, AReadWithinACacheCostsLess) {
+  // Root 0 reads rank 1, which shares its cache, and then rank 2, the sum of the other cache.
+  const auto prediction = walk(nested(Collective::reduce, "nested"), 8, two_caches());
+  ASSERT_TRUE(prediction.is_ok());
+  EXPECT_THAT(prediction.value().finish, ElementsAre(20 + 200 + 100 + 1000, 0, 20 + 200, 0));
+  // All at once: three flags, one of them of its own cache, and three reads.
+  const Schedule one_shot = schedule_of(*find_algorithm(Collective::reduce, "one_shot").value(),
+                                        {.collective = Collective::reduce, .ranks = 4});
+  EXPECT_EQ(ns_of(one_shot, 8, two_caches()), 100 + 10 + 10 + 2 * 1000 + 200);
+}
+
 TEST(Walk, AnInterfaceTakesOneMessageAfterTheOther) {
   // Rank 0 sends to 4 and 2 and 1: nothing but the gap between messages and their bytes keeps it.
   const Machine machine = loggp(0, 0, 100, 1, 0);
