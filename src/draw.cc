@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti draw`: a schedule as a picture, in the terminal or as SVG; and a gallery of all of them. A name that ends with
 // .xml is a file of MSCCL XML.
+#include <array>
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -27,12 +28,16 @@ using harness::draw::DrawnSchedule;
 
 constexpr int kMostRanks = 100'000;  ///< that a generator is made for
 
+/// Options that say which schedule a collective's name stands for.
+constexpr std::array kOfSchedule{"--algorithm", "--ranks", "--root", "--hosts", "--ranks-per-cache", "--counts"};
+
 struct DrawRequest {
   std::string collective;
   std::string algorithm = "auto";
   std::string ranks = "5";
   std::string root = "0";
   std::string hosts = "1";
+  std::string per_cache = "";
   std::string counts = "equal";
   std::string svg;
 };
@@ -81,6 +86,17 @@ Result<Problem> problem_of(const DrawRequest& request, const CLI::App& command) 
   }
   Problem problem{.collective = collective, .ranks = ranks, .root = root};
   if (hosts > 1) problem.ranks_per_host = ranks / hosts;
+  if (!request.per_cache.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(
+        problem.ranks_per_cache,
+        of_flag("--ranks-per-cache", parse_number(request.per_cache, "a number of ranks", 1, ranks)));
+    if (hosts > 1) {
+      return error(Code::invalid_argument,
+                   "--ranks-per-cache: has no meaning with --hosts {}: caches are those of one host; leave one of the "
+                   "two out",
+                   hosts);
+    }
+  }
   constexpr int kFewMessages = 3;
   if (has_window(collective)) problem.pairing.window = kFewMessages;
   return problem;
@@ -108,7 +124,7 @@ Status make_folder(const std::filesystem::path& folder) {
 }
 
 int draw_all(const DrawRequest& request, const CLI::App& command) {
-  for (const char* flag : {"--algorithm", "--ranks", "--root", "--hosts", "--counts"}) {
+  for (const char* flag : kOfSchedule) {
     if (command.count(flag) == 0) continue;
     return complain(error(Code::invalid_argument,
                           "{0}: `all` draws every algorithm on its own number of ranks; leave "
@@ -137,7 +153,7 @@ int draw_all(const DrawRequest& request, const CLI::App& command) {
 
 /// The picture of an algorithm of a file.
 Result<std::string> picture_of_file(const DrawRequest& request, const CLI::App& command) {
-  for (const char* flag : {"--algorithm", "--ranks", "--root", "--hosts", "--counts"}) {
+  for (const char* flag : kOfSchedule) {
     if (command.count(flag) == 0) continue;
     return error(Code::invalid_argument, "{0}: a file says it itself; leave {0} out", flag);
   }
@@ -188,6 +204,7 @@ void add_draw(CLI::App& program, Action& action) {
   add("--ranks", request->ranks, "N", fmt::format("number of ranks; above {} an overview", harness::draw::kMostDrawn));
   add("--root", request->root, "RANK", "where the collective has one");
   add("--hosts", request->hosts, "N", "hosts that share the ranks equally");
+  add("--ranks-per-cache", request->per_cache, "N", "consecutive ranks of one host that share a cache");
   add("--counts", request->counts, "NAME", "lengths of the blocks of a v form, as in `tutti run`");
   add("--svg", request->svg, "FILE", "write SVG; of all, the directory that gets the pictures; - is stdout");
   command->callback([&action, request, command] { action = [request, command] { return draw(*request, *command); }; });

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "harness/draw/names.h"
+#include "harness/draw/places.h"
 #include "harness/text/text.h"
 
 namespace tutti::harness::draw {
@@ -213,9 +214,11 @@ class Columns {
     };
     std::string text = line("", [&](std::size_t round) { return heading(round); });
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
-      const int per_host = story_.problem.ranks_per_host;
-      const auto host = per_host > 0 ? rank / static_cast<std::size_t>(per_host) : 0;
-      if (per_host > 0 && rank % static_cast<std::size_t>(per_host) == 0) text += fmt::format("host {}\n", host);
+      const Places places(story_.problem);
+      const int place = places.of(static_cast<int>(rank));
+      if (places.size > 0 && static_cast<int>(rank) == place * places.size) {
+        text += fmt::format("{} {}\n", places.name, place);
+      }
       text += line(fmt::format("rank {}", rank), [&](std::size_t round) { return held_[round][rank]; });
       const std::string does = line("", [&](std::size_t round) { return done_[round][rank]; });
       if (does.size() > 1) text += does;

@@ -5,6 +5,7 @@
 
 #include "harness/draw/columns.h"
 #include "harness/draw/overview.h"
+#include "harness/draw/places.h"
 #include "harness/draw/space_time.h"
 #include "harness/draw/svg.h"
 #include "harness/text/text.h"
@@ -35,7 +36,7 @@ std::string title_of(const DrawnSchedule& drawing) {
   const Problem& problem = drawing.problem;
   std::string title = fmt::format("{} {} on {} rank{}", to_string(problem.collective), drawing.algorithm.name,
                                   problem.ranks, problem.ranks == 1 ? "" : "s");
-  if (!problem.is_on_one_host()) title += fmt::format(", {} hosts", problem.ranks / problem.ranks_per_host);
+  if (const Places places(problem); places.count > 1) title += fmt::format(", {} {}s", places.count, places.name);
   if (is_rooted(problem.collective)) title += fmt::format(", root {}", problem.root);
   return title;
 }
@@ -75,6 +76,7 @@ Problem shown_problem(const Algorithm& algorithm) {
     return {.collective = algorithm.collective, .ranks = 2, .pairing = {.window = 3}};
   }
   if (algorithm.is_by_hosts) return {.collective = algorithm.collective, .ranks = 6, .ranks_per_host = 3};
+  if (algorithm.is_by_caches) return {.collective = algorithm.collective, .ranks = 6, .ranks_per_cache = 3};
   return {.collective = algorithm.collective, .ranks = 5};
 }
 

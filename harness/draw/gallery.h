@@ -20,7 +20,7 @@ struct DrawnSchedule {
   std::optional<CellBlocks> blocks = {};  ///< of a v form: its blocks are drawn as long as these
 };
 
-/// "all_reduce ring on 5 ranks", with root and hosts if there are any.
+/// "all_reduce ring on 5 ranks", with root, and with hosts or caches if there are several.
 [[nodiscard]] std::string title_of(const DrawnSchedule& drawing);
 
 /// The space-time picture of up to kMostDrawn ranks, an overview of more. Errors: as story_of.
@@ -35,7 +35,7 @@ struct DrawnSchedule {
 [[nodiscard]] Result<std::string> schedule_text(const Schedule& schedule, const std::string& title,
                                                 const std::string& idea, const Lengths& lengths = {});
 
-/// 5 ranks; of algorithms by hosts 2 hosts of 3; of collectives of pairs 2 ranks.
+/// 5 ranks; of algorithms by hosts or caches 2 of these with 3 ranks; of collectives of pairs 2 ranks.
 [[nodiscard]] Problem shown_problem(const Algorithm& algorithm);
 
 /// A picture of the docs, by its place in a folder: "all_reduce/ring.svg".

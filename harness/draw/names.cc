@@ -87,12 +87,14 @@ std::size_t width_of(std::string_view text) {
 }
 
 std::string names_of(const Story& story, const Parts& parts, Script script, std::size_t most) {
+  const std::string_view between = script == Script::picture ? ", " : " ";
   std::string text;
   for (const Part& part : parts) {
     const std::string name = name_of(story, part, script);
     if (name.empty()) continue;
-    if (!text.empty() && width_of(text) + 1 + width_of(name) > most) return text + " ..";
-    text += (text.empty() ? "" : " ") + name;
+    if (!text.empty() && width_of(text) + between.size() + width_of(name) > most) return text + " ..";
+    if (!text.empty()) text += between;
+    text += name;
   }
   return text;
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "harness/draw/columns.h"
+#include "harness/draw/places.h"
 #include "harness/draw/svg.h"
 #include "harness/text/text.h"
 
@@ -90,18 +91,17 @@ std::string overview_svg(const Traffic& traffic, std::string_view title, std::st
   svg.text({kMapLeft, kTop + kMap + 14}, "to rank 0", small);
   svg.text({kMapLeft + kMap, kTop + kMap + 14}, fmt::format("to {}", last),
            {.size = 11, .colour = kPale, .anchor = Anchor::end});
-  const int per_host = traffic.problem.ranks_per_host;
-  const int hosts = per_host > 0 ? traffic.problem.ranks / per_host : 0;
-  for (int host = 1; host < hosts && hosts <= kMostTiles; ++host) {
-    const double at = kMap * host / hosts;
+  const Places places(traffic.problem);
+  for (int place = 1; place < places.count && places.count <= kMostTiles; ++place) {
+    const double at = kMap * place * places.size / traffic.problem.ranks;
     svg.line({kMapLeft + at, kTop}, {kMapLeft + at, kTop + kMap}, {.stroke = "#d9b38c", .width = 0.5});
     svg.line({kMapLeft, kTop + at}, {kMapLeft + kMap, kTop + at}, {.stroke = "#d9b38c", .width = 0.5});
   }
   double at = std::max(bottom, kTop + kMap) + 40;
-  if (hosts > 1) {
+  if (places.count > 1) {
     svg.text({16, at},
-             fmt::format("{} hosts of {} ranks each.{}", hosts, per_host,
-                         hosts <= kMostTiles ? " Thin lines part them on the map." : ""),
+             fmt::format("{} {}s of {} ranks each.{}", places.count, places.name, places.size,
+                         places.count <= kMostTiles ? " Thin lines part them on the map." : ""),
              small);
     at += 16;
   }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "harness/draw/names.h"
+#include "harness/draw/places.h"
 #include "harness/draw/svg.h"
 
 namespace tutti::harness::draw {
@@ -26,7 +27,8 @@ double text_width(std::string_view text, double size) { return 0.62 * size * sta
 
 class Picture {
  public:
-  Picture(const Story& story, const Lengths& lengths) : story_(story), lengths_(lengths), ranks_(story.problem.ranks) {
+  Picture(const Story& story, const Lengths& lengths)
+      : story_(story), lengths_(lengths), ranks_(story.problem.ranks), places_(story.problem) {
     std::size_t most = 1;
     for (const Parts& parts : story.given) most = std::max(most, parts.size());
     for (const Parts& parts : story.held.front()) most = std::max(most, parts.size());
@@ -46,7 +48,7 @@ class Picture {
   }
 
   std::string draw(std::string_view title, std::string_view idea) {
-    hosts();
+    places();
     headings(title, idea);
     mutual_waits();
     for (const Transfer& one : story_.transfers) arrow(one);
@@ -68,10 +70,7 @@ class Picture {
     });
   }
   [[nodiscard]] double x(int round) const { return kLeft + round * column_; }
-  [[nodiscard]] double y(int rank) const {
-    const int per_host = story_.problem.ranks_per_host;
-    return kTop + rank * row_ + (per_host > 0 ? rank / per_host * kHostGap : 0);
-  }
+  [[nodiscard]] double y(int rank) const { return kTop + rank * row_ + places_.of(rank) * kHostGap; }
   [[nodiscard]] double bottom() const { return y(ranks_ - 1) + row_ - 18; }
   [[nodiscard]] std::string label_of(const Parts& parts) const {
     const std::string names = names_of(story_, parts, Script::picture, kMostLabel);
@@ -94,15 +93,14 @@ class Picture {
     return std::min(widest, boxes_ <= 4 ? kMostWidth : boxes_ <= kMostAbreast ? 34.0 : 22.0);
   }
 
-  void hosts() {
-    const int per_host = story_.problem.ranks_per_host;
-    if (per_host == 0) return;
+  void places() {
+    if (places_.size == 0) return;
     const double width = x(story_.rounds) + width_ + 34;
-    for (int host = 0; host * per_host < ranks_; ++host) {
-      const double top = y(host * per_host) - 20;
-      svg_.box({6, top, width - 6, y(host * per_host + per_host - 1) + row_ - 20 - top},
-               {.fill = "#f6f6f2", .stroke = "#ddd", .round = 6});
-      svg_.text({12, top + 13}, fmt::format("host {}", host), {.size = 11, .colour = kPale});
+    for (int place = 0; place < places_.count; ++place) {
+      const double top = y(place * places_.size) - 20;
+      const int last = std::min(ranks_, (place + 1) * places_.size) - 1;
+      svg_.box({6, top, width - 6, y(last) + row_ - 20 - top}, {.fill = "#f6f6f2", .stroke = "#ddd", .round = 6});
+      svg_.text({12, top + 13}, fmt::format("{} {}", places_.name, place), {.size = 11, .colour = kPale});
     }
   }
 
@@ -207,10 +205,16 @@ class Picture {
     const auto line = static_cast<int>(unit) / abreast_;
     return {x(round) + column * box_width_, y(rank) - 2 + line * kBoxHeight, box_width_, kBoxHeight};
   }
-  void name(const Box& box, const std::string& text, std::string_view colour) {
-    const double size = text_width(text, 11) + 3 <= box.width ? 11 : 9;
-    if (text.empty() || text_width(text, size) > box.width) return;
-    svg_.text({box.x + box.width / 2, box.y + 14}, text, {.size = size, .colour = colour, .anchor = Anchor::middle});
+  /// Without room for its ranks a sum has dots in their place.
+  void name(const Box& box, std::string text, std::string_view colour) {
+    const auto size_of = [&] { return text_width(text, 11) + 3 <= box.width ? 11.0 : 9.0; };
+    if (const std::size_t ranks = text.find(' '); ranks != text.npos && text_width(text, size_of()) > box.width) {
+      text = text.substr(0, ranks) + "\u2026";
+      has_dots_ = true;
+    }
+    if (text.empty() || text_width(text, size_of()) > box.width) return;
+    svg_.text({box.x + box.width / 2, box.y + 14}, text,
+              {.size = size_of(), .colour = colour, .anchor = Anchor::middle});
   }
 
   /// A block without elements is an upright line.
@@ -264,6 +268,7 @@ class Picture {
       const bool has_units = colours_of(story_) > 1;
       std::string text =
           has_units ? "b 0+1: part b of rank 0 and of rank 1, added up." : "0+1: what ranks 0 and 1 gave, added up.";
+      if (has_dots_) text += " b\u2026: of more ranks than there is room for.";
       if (!is_prefix(collective)) text += has_units ? " \u03a3b: of all ranks." : " \u03a3: of all ranks.";
       lines.push_back(text);
     }
@@ -277,8 +282,12 @@ class Picture {
     };
     if (has(TransferKind::read) || has(TransferKind::store)) {
       lines.push_back(
-          fmt::format("Dashed arrow: memory of another rank that is {} without a message.",
+          fmt::format("Dashed arrow, the way that data go: memory of another rank that is {} without a message.",
                       has(TransferKind::read) ? has(TransferKind::store) ? "read or stored to" : "read" : "stored to"));
+    }
+    if (std::ranges::any_of(story_.transfers,
+                            [&](const Transfer& one) { return !one.parts.empty() && !has_label(one); })) {
+      lines.push_back("Of arrows alike the shortest one says what it carries.");
     }
     double at = bottom() + 24;
     for (const std::string& line : lines) {
@@ -291,6 +300,8 @@ class Picture {
   const Story& story_;
   const Lengths& lengths_;
   int ranks_;
+  bool has_dots_ = false;  ///< some box has no room for the ranks of its sum
+  Places places_;
   int boxes_ = 1;
   int abreast_ = 1;
   double box_width_ = 20;

@@ -51,6 +51,9 @@ class Draw(unittest.TestCase):
         self.assertRegex(self.draw("broadcast", "--algorithm", "knomial", "--ranks", "3", "--root", "2"), r"(?m)^rank 2   data")
         self.assertIn("host 1", self.texts("all_reduce", "--algorithm", "two_level", "--ranks", "6", "--hosts", "2"))
         self.assertRegex(self.draw("all_gather", "--algorithm", "two_level", "--ranks", "4", "--hosts", "2"), r"(?m)^host 1\nrank 2")
+        nested = ["broadcast", "--algorithm", "nested", "--ranks", "5", "--ranks-per-cache", "2"]
+        self.assertIn("cache 2", self.texts(*nested))
+        self.assertRegex(self.draw(*nested), r"broadcast nested on 5 ranks, 3 caches, root 0(.|\n)*\ncache 2\nrank 4")
         self.assertIn("Blocks of 200, 0, 200, 0 elements (zeros).",
                       " ".join(self.draw("gather_v", "--ranks", "4", "--counts", "zeros").split()))
 
