@@ -117,6 +117,8 @@ class Follower {
       if (found == said.end()) return false;
       heard.emplace_back(peer, &*found);
     }
+    // A rank knows at the end of a round what it has heard by then.
+    std::ranges::stable_sort(heard, {}, [](const auto& one) { return one.second->round; });
     RankBits ranks = bit_of(rank);
     for (const auto& [peer, said] : heard) {
       ranks |= bit_of(peer);
@@ -136,7 +138,7 @@ class Follower {
     me.clock = std::max(me.clock, said.round + 1);
     Part& known = memory(Space::output, rank).front();
     known.ranks |= said.parts.front().ranks;
-    writes_.push_back({said.round + 1, rank, 0, known});
+    writes_.push_back({me.clock, rank, 0, known});
   }
 
   /// Calls `f(i, part)` for each unit of the operand's memory on `rank`, i counting from 0.

@@ -6,6 +6,9 @@
 // Rank r belongs to cache r / L, where L is Problem::ranks_per_cache. The last cache has fewer ranks where L does not
 // divide P. Where L is not told, it is about the square root of P (cache_width).
 //
+// all_gather, reduce_scatter and nested_two_shot keep a unit for each cache in scratch, beside mirrors of a block for each
+// rank. So they fit on up to 2048 ranks of one host.
+//
 // Sets of leaders and of columns hold the rank itself: without it they would be two sets.
 #pragma once
 

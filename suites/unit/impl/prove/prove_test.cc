@@ -203,7 +203,9 @@ TEST(Prove, HoldsForSegmentsOfFewerLinesThanUnits) {
       for (const Buffers buffers : {Buffers::shared, Buffers::private_}) {
         BindRequest request = request_for(schedule, buffers);
         if (request.count == 0) continue;
-        request.resources = {.slots = 8, .slot_bytes = 128, .scratch_bytes = 64 * ranks};
+        // Mirrors of a block for each rank; nested algorithms also keep a unit for each cache.
+        const int units = ranks + (algorithm->is_by_caches ? ranks / even_cache_width(schedule.problem) : 0);
+        request.resources = {.slots = 8, .slot_bytes = 128, .scratch_bytes = 64 * units};
         const std::int64_t lines = 16;  // all that eight slots hold
         for (const Count count : {16 * lines + 3, 16 * lines, Count{2}}) {
           if (ranks > 100 && count != 16 * lines + 3) continue;  // a proof of this many ranks takes long
