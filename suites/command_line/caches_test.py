@@ -13,7 +13,7 @@ class Caches(unittest.TestCase):
         for ranks, ranks_as, per_cache in [(4, "processes", 2), (5, "threads", 2), (64, "tasks", 8)]:
             with self.subTest(ranks_as), support.Run(
                     "run", *NESTED, "--ranks", ranks, "--ranks-as", ranks_as, "--ranks-per-cache", per_cache, "--algorithms",
-                    "nested,nested_one_shot,nested_two_shot", "--sizes", "8,64K", "--budget", "4s", "--csv", "{folder}/rows.csv") as run:
+                    "nested,nested_one_shot,nested_two_shot", "--backends", "tutti", "--sizes", "8,64K", "--budget", "4s", "--csv", "{folder}/rows.csv") as run:
                 result = run.wait(90)
                 self.assertEqual(result.code, 0, result)
                 rows = run.rows()[1]

@@ -70,7 +70,7 @@ class Draw(unittest.TestCase):
         zeros = self.widths(*arguments, "zeros")
         self.assertEqual((zeros[100], sum(zeros.values())), (18, 18), zeros)
         written = self.texts(*arguments, "ramp")
-        for text in ["a: 40", "c d: 280", "A box is as long as its block. On an arrow: how many elements it carries."]:
+        for text in ["a: 40", "c, d: 280", "A box is as long as its block. On an arrow: how many elements it carries."]:
             self.assertIn(text, written)
         self.assertIn("An upright line: a block without elements.", " ".join(self.texts(*arguments, "zeros")))
         self.assertEqual(len(self.widths("all_gather_v", "--algorithm", "halving", "--ranks", "4")), 1)

@@ -9,7 +9,7 @@
 //   step 1  SCR[0] <- IN[0] op SCR[0]@1                 step 1  SIGNAL {0} phase 1, read SCR[0]
 //   step 2  SIGNAL {0,2} phase 2, read SCR[0]           step 2  WAIT {0} phase 3
 //   step 3  WAIT {0,2} phase 2                          step 3  OUT[0] <- SCR[1]@0
-//   step 4  OUT[0], SCR[1] <- SCR[0]@{0,2} (final)
+//   step 4  OUT[0], SCR[1] <- SCR[0]@0 op SCR[0]@2 (final)
 //   step 5  SIGNAL {1} phase 3, read SCR[1]
 #include "impl/algorithms/nested.h"
 

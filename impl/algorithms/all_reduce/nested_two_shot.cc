@@ -11,7 +11,7 @@
 //   step 3  SCR[1] <- IN[1]@0 op IN[1]@1
 //   step 4  SIGNAL {0,2} phase 2, read SCR[0,2)
 //   step 5  WAIT {0,2} phase 2
-//   step 6  OUT[0]@{0..1}, SCR[0] <- SCR[0]@{0,2} (final)
+//   step 6  OUT[0]@{0..1}, SCR[0] <- SCR[0]@0 op SCR[0]@2 (final)
 //   step 7  SIGNAL {0,2} phase 3, read SCR[0]
 //   step 8  WAIT {0,2} phase 3
 //   step 9  OUT[1]@{0..1} <- SCR[1]@2

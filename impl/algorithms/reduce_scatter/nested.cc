@@ -5,10 +5,10 @@
 // P = 4, L = 2, M = 2, rank 0
 //   step 0  SIGNAL {0,1} phase 1, read IN[0] (rank t: IN[t] and IN[t + 2])
 //   step 1  WAIT {0,1} phase 1
-//   step 2  SCR[0,2) <- IN[0]@0 op IN[0]@1 (units 0 and 2)
+//   step 2  SCR[0,2) <- IN[0]+[2]@0 op IN[0]+[2]@1
 //   step 3  SIGNAL {0,2} phase 2, read SCR[0,2)
 //   step 4  WAIT {0,2} phase 2
-//   step 5  OUT[0] <- SCR[0]@{0,2} (final)
+//   step 5  OUT[0] <- SCR[0]@0 op SCR[0]@2 (final)
 //   step 6  SIGNAL {0,1} phase 3
 //   step 7  WAIT {0,1} phase 3
 #include "impl/algorithms/nested.h"
