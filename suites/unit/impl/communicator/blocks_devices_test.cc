@@ -195,13 +195,13 @@ TEST_F(Blocks, ADeviceThatBreaksStopsTheOthersAtOnce) {
 
 /// All launches of a world stop where one has failed. What was stopped is no success.
 TEST_F(Blocks, WhatAnotherLaunchHasStoppedIsNotComplete) {
-  open(2, {.timeout = milliseconds(200), .devices = 2});
+  open(2, {.timeout = milliseconds(1000), .devices = 2});
   others_[0].loses = true;
   std::int32_t sent = 1, received = 0;
   Work send = on(1).post_send(&sent, 1, Dtype::i32, 0).value();
   Work receive = on(0).post_recv(&received, 1, Dtype::i32, 1).value();
   others_[0].loses = false;
-  std::this_thread::sleep_for(milliseconds(100));  // the message's deadline is the first
+  std::this_thread::sleep_for(milliseconds(700));  // the message's deadline is the first
   std::vector<Work> works;
   for (const int rank : {0, 1}) works.push_back(on(rank).post(sum(rank)).value());
   for (Work* const work : {&works[0], &works[1], &send, &receive}) {
