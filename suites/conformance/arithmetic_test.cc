@@ -350,10 +350,11 @@ TEST_P(Arithmetic, DirectReductionsAddInRankOrder) {
 
 TEST_P(Arithmetic, EveryRankHasTheSameBits) {
   struct Seen {
-    std::array<std::array<LongBlock, 5>, 8> of;  // [algorithm][rank]
+    std::array<std::array<LongBlock, 5>, 16> of;  // [algorithm][rank], with room for more
   };
   Common<Seen> seen;
   const auto algorithms = algorithms_of(Collective::all_reduce);
+  ASSERT_LE(algorithms.size(), Seen().of.size());
   on_every_algorithm({.collective = Collective::all_reduce, .ranks = 5},
                      [&](Communicator& communicator, const Schedule& schedule) {
                        const LongBlock sums = sums_of(communicator, schedule, {0.1F, 1e7F, 0.3F, -1e7F, 0.7F});
