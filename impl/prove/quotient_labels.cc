@@ -28,7 +28,8 @@ class LabelFinder {
 
  private:
   static constexpr std::size_t kMostMade = std::size_t{1} << 22U;
-  static constexpr int kMostChildren = 64;  ///< that are looked at one by one
+  static constexpr std::int64_t kMostLooks = std::int64_t{1} << 22;  ///< at children: about a second
+  static constexpr int kMostChildren = 64;                           ///< that are looked at one by one
 
   [[nodiscard]] const QuotientValues::Node& node(int number) const {
     return of_.nodes[static_cast<std::size_t>(number - of_.inputs)];
@@ -97,7 +98,8 @@ class LabelFinder {
       const Taken value = open_.back();
       result = known(value);
       if (!result) {
-        if (made_.size() > kMostMade) return {};
+        looks_ += node(value.node).count;
+        if (made_.size() > kMostMade || looks_ > kMostLooks) return {};
         const std::size_t before = open_.size();
         const auto now = make(value);
         if (open_.size() > before) continue;  // its children first
@@ -214,6 +216,7 @@ class LabelFinder {
   int ranks_;
   std::vector<std::uint64_t> folds_;  ///< by count
   std::unordered_map<std::uint64_t, Made> made_;
+  std::int64_t looks_ = 0;
   std::unordered_map<int, bool> of_inputs_;  ///< by node
   std::vector<Taken> open_;
 };
