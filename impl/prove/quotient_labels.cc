@@ -98,7 +98,7 @@ class LabelFinder {
       const Taken value = open_.back();
       result = known(value);
       if (!result) {
-        looks_ += node(value.node).count;
+        if (const int children = node(value.node).count; children <= kMostChildren) looks_ += children;
         if (made_.size() > kMostMade || looks_ > kMostLooks) return {};
         const std::size_t before = open_.size();
         const auto now = make(value);
