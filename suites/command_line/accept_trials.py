@@ -64,13 +64,13 @@ KINDS = {
     "nic-in": Kind(["nic-in"], 4, of_speed=True),
     "link": Kind(["link"], 4, nodes=2, of_speed=True, excludes=False),
     "busy": Kind(["node", "nic"], 4, of_speed=True),
-    "hung": Kind(["hung"], 5, nodes=2),
+    "hung": Kind(["hung"], 5, nodes=2, excludes=False),  # both work with others
     "dead": Kind(["dead"], 5),
     "build": Kind(None, 3),
     "agent": Kind(None, 3),
     "mtu": Kind(None, 0, excludes=False),
     "rail-nic": Kind(["nic"], 4, of_speed=True, rail=True),
-    "rail-hung": Kind(["hung"], 5, nodes=2, rail=True),
+    "rail-hung": Kind(["hung"], 5, nodes=2, rail=True, excludes=False),
     "rail-absent": Kind(["dead"], 3, rail=True),
 }
 NOT_DECIDED = [0, 3, 6]  # exit codes of a fault of speed, or if the budget was over: not seen, out of time, undecided
