@@ -39,11 +39,10 @@ constexpr std::array kGroups{
         "--launches --blocks --cell-time"
         " --no-limit --seed "},
     GroupRow{"How to verify", " --check --accuracy "},
-    GroupRow{"Where and how ranks run",
-             " --ranks --ranks-as --device --lanes --block-threads --gpus --transports --pretend-hosts "
-             "--ranks-per-cache --hosts "
-             "--hostfile "
-             "--agent --interface --rails --leaves --machine --init --bind --timeout "},
+    GroupRow{
+        "Where and how ranks run",
+        " --ranks --ranks-as --device --lanes --block-threads --gpus --transports --pretend-hosts "
+        "--ranks-per-cache --hosts --hostfile --agent --interface --rails --leaves --machine --init --bind --timeout "},
     GroupRow{"Output",
              " --csv --json --lines --samples --flight --html --png --svg --prometheus --format --junit --summary "
              "--exclude --nagios --path --links --out "

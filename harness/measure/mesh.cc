@@ -107,8 +107,8 @@ void Mesh::send(Peer& peer, const Message& message, const void* payload) {
     std::array<pollfd, 2> ends{pollfd{.fd = peer.stream.descriptor(), .events = POLLOUT, .revents = 0},
                                pollfd{.fd = events_.get(), .events = POLLIN, .revents = 0}};
     ::poll(ends.data(), ends.size(), 10);
-    // Of all peers: runners that send in a circle would wait for each other. And a full receive buffer can make the
-    // kernel drop the acknowledgements of what was sent.
+    // Takes what all peers have sent, for runners that send in a circle would wait for each other. And a full receive
+    // buffer can make the kernel drop the acknowledgements of what was sent.
     take_all();
     peer.stream.flush();
     if ((ends[0].revents & (POLLERR | POLLHUP)) != 0 || Clock::now() > end) peer.is_gone = true;

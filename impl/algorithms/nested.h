@@ -6,8 +6,8 @@
 // Rank r belongs to cache r / L, where L is Problem::ranks_per_cache. The last cache has fewer ranks where L does not
 // divide P. Where L is not told, it is about the square root of P (cache_width).
 //
-// all_gather, reduce_scatter and nested_two_shot keep a unit for each cache in scratch, beside mirrors of a block for each
-// rank. So they fit on up to 2048 ranks of one host.
+// all_gather, reduce_scatter and nested_two_shot keep a unit for each cache in scratch, beside mirrors of a block for
+// each rank. So they fit on up to 2048 ranks of one host.
 //
 // Sets of leaders and of columns hold the rank itself: without it they would be two sets.
 #pragma once
@@ -45,7 +45,16 @@ struct Place {
   }
   /// The first ranks of all caches.
   [[nodiscard]] RankSet firsts() const { return {.first = 0, .stride = width, .n = caches}; }
+  /// Whether another cache has several of the `ranks` ranks: all but the last one have as many as the width.
+  [[nodiscard]] bool others_share(int ranks) const {
+    return width > 1 && (caches > 2 || (caches == 2 && (cache == 1 || ranks > width + 1)));
+  }
 };
+
+/// The rank that leads the cache of a place where there is a root: the root, or else the cache's first rank.
+[[nodiscard]] inline int leader_of(const Problem& problem, const Place& place) {
+  return place.cache == problem.root / place.width ? problem.root : place.first;
+}
 
 /// A place where all caches have equally many ranks: the most that divide P, up to the width.
 struct EvenPlace {
@@ -68,5 +77,11 @@ struct EvenPlace {
   /// A SIGNAL and a WAIT of the whole cache, of which there are none where a rank has one for itself.
   [[nodiscard]] int flags_around() const { return width > 1 ? 2 : 0; }
 };
+
+/// The SIGNAL of a set or its WAIT: step `index` of the two.
+[[nodiscard]] inline Step flag(int index, const RankSet& set, int phase, const Exposure& read = {},
+                               const Exposure& write = {}) {
+  return index == 0 ? signal(set, phase, read, write) : wait(set, phase);
+}
 
 }  // namespace tutti::nested

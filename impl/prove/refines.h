@@ -10,8 +10,7 @@
 //   say. MOVEs in turn are dealt out by as many slices as the slots allow.
 // - SIGNAL and WAIT have the step's ranks and phase. Exposures are the step's, where they were kept.
 // - Staged: what a SIGNAL exposes to reads is copied to the mirror before it, once in a plan. What it lets peers write
-// is
-//   copied out after the WAIT for a later phase of theirs. A step that only ends reads of the mirror is left out.
+//   is copied out after the WAIT for a later phase of theirs. A step that only ends reads of the mirror is left out.
 // - Scratch, flag line and mirrors lie where every rank's plan has them, without overlap.
 //
 // What no single rank shows is left to a proof of all ranks' plans: that their hashes agree, that peers write all of a

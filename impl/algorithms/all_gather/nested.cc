@@ -17,6 +17,7 @@ namespace tutti {
 namespace {
 
 using nested::EvenPlace;
+using nested::flag;
 
 Shape shape(const Problem& problem) {
   const EvenPlace place(problem, 0);
@@ -36,16 +37,15 @@ Step step(const Problem& problem, int rank, int index) {
   const int inner = index - place.flags_around();
   if (inner < 0) {
     const Exposure write{.space = Space::output, .units = place.blocks(), .per_target = 1};
-    return index == 0 ? signal(here, 1, {}, write) : wait(here, 1);
+    return flag(index, here, 1, {}, write);
   }
-  if (inner >= steps_between(place)) return inner == steps_between(place) ? signal(here, 3) : wait(here, 3);
+  if (inner >= steps_between(place)) return flag(inner - steps_between(place), here, 3);
 
   const UnitSet block = unit(0);
   const auto to_all = [&](int owner) { return on(here, output(rank, unit(owner))); };
   if (inner == 0 && place.caches == 1) return move({to_all(rank)}, {input(rank, block)});
   if (inner == 0) return move({scratch(rank, block), to_all(rank)}, {input(rank, block)});
-  if (inner == 1) return signal(place.column(), 2, {.space = Space::scratch, .units = block});
-  if (inner == 2) return wait(place.column(), 2);
+  if (inner < 3) return flag(inner - 1, place.column(), 2, {.space = Space::scratch, .units = block});
   const int other = place.in((place.cache + inner - 2) % place.caches);  // each begins with another one
   return move({to_all(other)}, {scratch(other, block)});
 }

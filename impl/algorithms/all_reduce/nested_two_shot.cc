@@ -23,6 +23,7 @@ namespace tutti {
 namespace {
 
 using nested::EvenPlace;
+using nested::flag;
 
 Shape shape(const Problem& problem) {
   const EvenPlace place(problem, 0);
@@ -38,11 +39,6 @@ int steps_between(const EvenPlace& place) { return place.caches > 1 ? place.cach
 int step_count(const Problem& problem, int rank) {
   const EvenPlace place(problem, rank);
   return 2 * place.flags_around() + steps_between(place);
-}
-
-/// The SIGNAL or the WAIT of a set.
-Step flag(int index, const RankSet& set, int phase, const Exposure& read = {}, const Exposure& write = {}) {
-  return index == 0 ? signal(set, phase, read, write) : wait(set, phase);
 }
 
 Step step(const Problem& problem, int rank, int index) {

@@ -23,6 +23,7 @@
 namespace tutti {
 namespace {
 
+using nested::leader_of;
 using nested::Place;
 
 /// To whom the root gives its buffer, in this order: set i in phase i + 1.
@@ -44,11 +45,6 @@ Step signal_of_root(const Problem& problem, int index) {
     if (set.n > 0 && index-- == 0) return signal(set, phase, {.space = Space::scratch, .units = unit(0)});
   }
   return {};
-}
-
-/// The rank that leads the cache of a place.
-int leader_of(const Problem& problem, const Place& place) {
-  return place.cache == problem.root / place.width ? problem.root : place.first;
 }
 
 Shape shape(const Problem& problem) { return {.units_per_block = 1, .scratch_units = problem.ranks > 1 ? 1 : 0}; }
@@ -81,11 +77,8 @@ Step step(const Problem& problem, int rank, int index) {
 }
 
 Cost cost(const Problem& problem, int rank) {
-  const Place place(problem, problem.root);
   // Through a leader that has ranks to tell.
-  const bool has_two_hops =
-      place.width > 1 &&
-      (place.caches > 2 || (place.caches == 2 && (place.cache == 1 || problem.ranks > place.width + 1)));
+  const bool has_two_hops = Place(problem, problem.root).others_share(problem.ranks);
   return {.steps = step_count(problem, rank),
           .messages = 0,
           .units = problem.ranks > 1 && rank != problem.root ? 1 : 0,

@@ -20,6 +20,7 @@
 namespace tutti {
 namespace {
 
+using nested::leader_of;
 using nested::Place;
 
 Operands<4> on_both_sides(const RankSet& before, const Operand& own, const RankSet& after) {
@@ -62,37 +63,40 @@ Step step_of_root(const Problem& problem, int index) {
   return final_move({output(root, all)}, on_both_sides(firsts_before, own, firsts_after));
 }
 
+/// Whether a rank that is not the root adds up its cache.
+bool adds_up(const Problem& problem, const Place& place, int rank) {
+  return rank == leader_of(problem, place) && place.size > 1;
+}
+
 int step_count(const Problem& problem, int rank) {
   if (rank == problem.root) return steps_of_root(problem);
-  const Place place(problem, rank);
-  const bool adds = rank == place.first && place.cache != problem.root / place.width && place.size > 1;
-  return adds ? 3 : 2;
+  return adds_up(problem, Place(problem, rank), rank) ? 3 : 2;
 }
 
 Step step(const Problem& problem, int rank, int index) {
   if (rank == problem.root) return step_of_root(problem, index);
   const Place place(problem, rank);
   const UnitSet all = unit(0);
-  const bool is_beside_root = place.cache == problem.root / place.width;
-  const bool leads = !is_beside_root && rank == place.first;
-  const RankSet members = place.after(rank);
-  const int step_of = leads && place.size > 1 ? index : index + 1;
-  if (step_of == 0) return wait(members, 1);
-  if (step_of == 1 && leads && place.size > 1) {
-    return move({scratch(rank, all)}, on_both_sides({.n = 0}, input(rank, all), members));
+  const int leader = leader_of(problem, place);
+  const bool adds = adds_up(problem, place, rank);
+  const RankSet members = adds ? place.after(rank) : RankSet{.n = 0};
+  switch (adds ? index : index + 1) {
+    case 0:
+      return wait(members, 1);
+    case 1:
+      return move({scratch(rank, all)}, on_both_sides({.n = 0}, input(rank, all), members));
+    default: {
+      const bool leads = rank == leader;
+      return signal(only(leads ? problem.root : leader), leads ? 2 : 1, {.space = Space::scratch, .units = all});
+    }
   }
-  if (step_of == 1) return move({scratch(rank, all)}, {input(rank, all)});
-  const int reader = leads || is_beside_root ? problem.root : place.first;
-  return signal(only(reader), leads ? 2 : 1, {.space = Space::scratch, .units = all});
 }
 
 Cost cost(const Problem& problem, int rank) {
   const Place place(problem, rank);
   const Place of_root(problem, problem.root);
-  const bool leads = rank == problem.root || (rank == place.first && place.cache != of_root.cache);
-  const bool others_add =
-      of_root.width > 1 &&
-      (of_root.caches > 2 || (of_root.caches == 2 && (of_root.cache == 1 || problem.ranks > of_root.width + 1)));
+  const bool leads = rank == leader_of(problem, place);
+  const bool others_add = of_root.others_share(problem.ranks);
   const bool root_adds = of_root.size > 1 && of_root.caches > 1;
   return {.steps = step_count(problem, rank),
           .messages = 0,

@@ -17,6 +17,7 @@ namespace tutti {
 namespace {
 
 using nested::EvenPlace;
+using nested::flag;
 
 Shape shape(const Problem& problem) {
   const EvenPlace place(problem, 0);
@@ -36,11 +37,9 @@ Step step(const Problem& problem, int rank, int index) {
   const int inner = index - place.flags_around();
   if (inner < 0) {
     const Exposure read{.space = Space::input, .units = place.blocks(), .per_target = 1};
-    return index == 0 ? signal(here, 1, read) : wait(here, 1);
+    return flag(index, here, 1, read);
   }
-  if (inner >= steps_between(place)) {
-    return closing_reads(inner == steps_between(place) ? signal(here, 3) : wait(here, 3));
-  }
+  if (inner >= steps_between(place)) return closing_reads(flag(inner - steps_between(place), here, 3));
   const Operand mine = output(rank, unit(0));
   const Operand inputs =
       on(here, input(rank, {.start = rank, .length = 1, .stride = place.width, .repeat = place.caches}));
