@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/machine/caches.h"
 #include "harness/machine/memory.h"
 
 namespace tutti::harness::doctor {
@@ -64,13 +65,7 @@ void read_cores(MachineCondition& condition, const Tree& tree) {
 
 void read_caches(MachineCondition& condition, const Tree& tree) {
   if (condition.allowed.empty()) return;
-  const int core = condition.allowed.front();
-  for (const int index : tree.numbered(cpu_file(core, "cache"), "index")) {
-    const std::string folder = cpu_file(core, fmt::format("cache/index{}/", index));
-    Cache cache{.level = static_cast<int>(tree.number(folder + "level").value_or(0)),
-                .type = tree.text(folder + "type"),
-                .bytes = cache_bytes_of(tree.text(folder + "size")),
-                .shared_cpus = tree.text(folder + "shared_cpu_list")};
+  for (Cache& cache : caches_of(tree, condition.allowed.front())) {
     if (cache.type != "Instruction") condition.caches.push_back(std::move(cache));
   }
 }

@@ -7,27 +7,35 @@
 
 #include <fmt/format.h>
 
-#include "harness/machine/machine.h"
-
 namespace tutti::harness::machine {
 namespace {
 
 /// The cores that share a core's last cache, as the kernel writes them; empty: it does not tell.
 std::string sharers_of(const Tree& root, int core) {
-  const std::string folder = fmt::format("sys/devices/system/cpu/cpu{}/cache", core);
-  std::int64_t level = 0;
+  int level = 0;
   std::string sharers;
-  for (const int index : root.numbered(folder, "index")) {
-    const std::string cache = fmt::format("{}/index{}/", folder, index);
-    const std::int64_t its_level = root.number(cache + "level").value_or(0);
-    if (its_level <= level || root.text(cache + "type") == "Instruction") continue;
-    level = its_level;
-    sharers = root.text(cache + "shared_cpu_list");
+  for (const Cache& cache : caches_of(root, core)) {
+    if (cache.level <= level || cache.type == "Instruction") continue;
+    level = cache.level;
+    sharers = cache.shared_cpus;
   }
   return sharers;
 }
 
 }  // namespace
+
+std::vector<Cache> caches_of(const Tree& root, int core) {
+  const std::string folder = fmt::format("sys/devices/system/cpu/cpu{}/cache", core);
+  std::vector<Cache> caches;
+  for (const int index : root.numbered(folder, "index")) {
+    const std::string file = fmt::format("{}/index{}/", folder, index);
+    caches.push_back({.level = static_cast<int>(root.number(file + "level").value_or(0)),
+                      .type = root.text(file + "type"),
+                      .bytes = cache_bytes_of(root.text(file + "size")),
+                      .shared_cpus = root.text(file + "shared_cpu_list")});
+  }
+  return caches;
+}
 
 LastLevelCache last_level_cache() {
   LastLevelCache last;

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/machine/allowed_cores.h"
+#include "harness/machine/caches.h"
 #include "tutti_version.h"
 
 namespace tutti::harness::machine {
@@ -33,20 +34,6 @@ std::string identity_of(const char* host_name) {
   const std::string id = content_of("/etc/machine-id");
   const bool is_container = ::access("/.dockerenv", F_OK) == 0 || ::access("/run/.containerenv", F_OK) == 0;
   return !id.empty() || is_container ? id : std::string(host_name);
-}
-
-std::vector<Cache> caches_of(int core) {
-  std::vector<Cache> caches;
-  for (int index = 0;; ++index) {
-    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu{}/cache/index{}/", core, index);
-    const std::string level = content_of(folder + "level");
-    if (level.empty()) return caches;
-    Cache cache{.type = content_of(folder + "type"),
-                .bytes = cache_bytes_of(content_of(folder + "size")),
-                .shared_cpus = content_of(folder + "shared_cpu_list")};
-    std::from_chars(level.data(), level.data() + level.size(), cache.level);
-    caches.push_back(std::move(cache));
-  }
 }
 
 std::string digits_of(std::string_view text) {
@@ -86,7 +73,7 @@ Machine describe_machine() {
   machine.cpu_model = cpu_model_of(content_of("/proc/cpuinfo"));
   machine.cores_allowed = static_cast<std::int64_t>(cores.size());
   machine.cores_online = sysconf(_SC_NPROCESSORS_ONLN);
-  machine.caches = caches_of(cores.front());
+  machine.caches = caches_of(Tree("/"), cores.front());
   machine.memory_bytes = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   utsname system{};
   machine.kernel = kUnknown;
