@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/accept_files.h"
+
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/accept/exports.h"
+#include "harness/text/read_file.h"
+#include "impl/types/names.h"
+#include "src/options.h"
+#include "src/report.h"
+
+namespace tutti::program {
+namespace {
+
+namespace accept = harness::accept;
+
+}  // namespace
+
+Status open_files(const AcceptRequest& request, harness::OutputFiles& files) {
+  for (const std::string& path :
+       {request.json, request.junit, request.prometheus, request.hosts_path(), request.slurm_path()}) {
+    TUTTI_RETURN_IF_ERROR(files.open(path));
+  }
+  if (request.html.empty()) return {};
+  TUTTI_RETURN_IF_ERROR(check_report_files({.html = request.html, .png = {}, .svg = {}}, files));
+  warn_without_drawing();
+  return {};
+}
+
+Status write_files(const AcceptRequest& request, const accept::AcceptReport& report, harness::OutputFiles& files) {
+  Status first;
+  const auto write = [&](const std::string& path, const std::string& text) {
+    if (path.empty()) return;
+    const Status status = files.replace(path, text);
+    if (first.is_ok()) first = status;
+  };
+  write(request.json, accept_json(report));
+  write(request.junit, accept_junit(report));
+  write(request.prometheus, accept_prometheus(report));
+  write(request.hosts_path(), hosts_file(report));
+  write(request.slurm_path(), slurm_file(report, request.html));
+  if (!request.html.empty()) {
+    const Status drawn = make_accept_page(accept_json(report), request.html, files);
+    if (first.is_ok()) first = drawn;
+  }
+  return first;
+}
+
+std::string excluded_text(const AcceptRequest& request, const accept::AcceptReport& report) {
+  std::vector<std::string> names;
+  for (int node = 0; node < std::ssize(report.names); ++node) {
+    if (is_excluded(report, node)) names.push_back(report.names[static_cast<std::size_t>(node)]);
+  }
+  const std::string files =
+      request.exclude.empty() ? "" : fmt::format(": {}, {}", request.hosts_path(), request.slurm_path());
+  if (names.empty()) return files.empty() ? "" : fmt::format("# exclude: none{}\n", files);
+  return fmt::format("# exclude: {}{}\n", fmt::join(names, " "), files);
+}
+
+Result<std::optional<harness::LineFile>> journal_of(const AcceptRequest& request, accept::JournalCrew& crew,
+                                                    const accept::JournalHead& head) {
+  if (request.resume.empty()) {
+    if (request.lines.empty()) return std::optional<harness::LineFile>();
+    TUTTI_ASSIGN_OR_RETURN(harness::LineFile file, of_flag("--lines", harness::LineFile::open(request.lines)));
+    return std::optional<harness::LineFile>(std::move(file));
+  }
+  if (!request.lines.empty()) {
+    return error(Code::invalid_argument, "--lines: --resume goes on with '{}'; leave --lines out",
+                 shown(request.resume));
+  }
+  TUTTI_ASSIGN_OR_RETURN(const std::string text,
+                         of_flag("--resume", harness::read_file(request.resume, harness::kMostInResult)));
+  const auto bytes = crew.resume(text, head);
+  if (!bytes.is_ok()) {
+    return error(bytes.status().code(), "--resume: '{}': {}", shown(request.resume), bytes.status().message());
+  }
+  TUTTI_ASSIGN_OR_RETURN(harness::LineFile file,
+                         of_flag("--resume", harness::LineFile::go_on(request.resume, bytes.value())));
+  return std::optional<harness::LineFile>(std::move(file));
+}
+
+}  // namespace tutti::program
