@@ -36,7 +36,12 @@ namespace accept = harness::accept;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kSamples = 8;
+// Each block begins and ends with hundreds of round trips, which take long on a slow network: a test has
+// few blocks. Other visits of a pair verify its later calls.
+constexpr int kSamples = 8, kBlocks = 2;
+// A node alone plays for longer than a scheduler takes a core away at a time, and its mean counts: of a node that has a
+// part of a core only, most samples are as fast as of others.
+constexpr int kSamplesAlone = 64, kBlocksAlone = 4;
 constexpr int kLeastRanksAlone = 2;
 constexpr auto kLeastDeadline = 5s;
 constexpr double kDeadlineTimes = 5;  // the median of the jobs before
@@ -121,6 +126,12 @@ std::string kind_of(const std::vector<accept::Group>& groups, const std::vector<
   return kind;
 }
 
+/// The speed by the mean of the samples, in place of their median.
+void take_mean(accept::Outcome& outcome, const harness::Row& row, double mean_us) {
+  if (outcome.ending == accept::Ending::measured && mean_us > 0)
+    outcome.log_speed += std::log(*row.time_median / mean_us);
+}
+
 /// The speed of each rank, from what its samples took.
 void add_members(accept::Outcome& outcome, const std::vector<double>& rank_us, std::int64_t bytes) {
   constexpr double kPerSecond = 1e6;
@@ -161,6 +172,8 @@ class GroupMessages final : public SessionMessages {
   double ready_s = 0;  ///< see InitTimes; 0: not known
   /// By cell, what each rank's samples took, in us: of sessions that tell samples.
   std::map<std::string, std::vector<double>> rank_us;
+  /// By cell, the mean of all samples, in us, those in which a rank came late too.
+  std::map<std::string, double> mean_us;
 
  private:
   void take_samples(std::string_view lines) {
@@ -170,6 +183,7 @@ class GroupMessages final : public SessionMessages {
     for (const harness::SampledCase& one : cases.value()) {
       std::vector<std::vector<double>> by_rank(static_cast<std::size_t>(spec_.ranks));
       for (const harness::Sample& sample : one.samples) {
+        mean_us[one.case_id] += sample.global_us / static_cast<double>(one.samples.size());
         if (!sample.is_valid || sample.rank_us.size() != by_rank.size()) continue;
         for (std::size_t rank = 0; rank < by_rank.size(); ++rank) by_rank[rank].push_back(sample.rank_us[rank]);
       }
@@ -205,11 +219,13 @@ Result<harness::SessionSpec> spec_of(const Settings& settings, const PlayedSyste
   const auto has = [&tests](accept::Measure measure) {
     return std::ranges::find(tests, measure, &accept::Test::measure) != tests.end();
   };
-  spec.task = harness::MeasureTask{.tells_samples = has(accept::Measure::ring)};
+  const bool is_alone = has(accept::Measure::alone);
+  spec.task = harness::MeasureTask{.tells_samples = is_alone || has(accept::Measure::ring),
+                                   .blocks = is_alone ? kBlocksAlone : kBlocks};
   spec.timeout = timeout;
   spec.conditions.sync = harness::Synchronisation::dissemination;
   spec.conditions.has_limit = false;
-  spec.conditions.iterations = kSamples;
+  spec.conditions.iterations = is_alone ? kSamplesAlone : kSamples;
   spec.ranks = 0;
   for (const NamedHost& host : hosts) spec.ranks += host.slots;
   spec.conditions.topology.hosts = std::move(hosts);
@@ -412,7 +428,12 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
       if (j < rows.size()) {
         outcome = outcome_of(rows[j], tests[group->tests[j]]);
         const auto times = group->messages->rank_us.find(rows[j].case_id);
-        if (times != group->messages->rank_us.end()) add_members(outcome, times->second, rows[j].bytes);
+        const auto mean = group->messages->mean_us.find(rows[j].case_id);
+        if (tests[group->tests[j]].measure == accept::Measure::alone) {
+          if (mean != group->messages->mean_us.end()) take_mean(outcome, rows[j], mean->second);
+        } else if (times != group->messages->rank_us.end()) {
+          add_members(outcome, times->second, rows[j].bytes);
+        }
       } else if (ended[i].ok && group->messages->trained) {
         outcome = outcome_of(*group->messages->trained);
       } else if (ended[i].ok && group->messages->soak) {

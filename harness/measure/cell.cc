@@ -71,7 +71,8 @@ double typical_time(const BlockResult& result, const CellOptions& options) {
 Status add_block(Runner& runner, Variant& variant, Series& series, Source& source, Span time,
                  const CellOptions& options) {
   const int round = series.rounds++;
-  for (int repeat = 0; repeat <= kRepeatsOfUnsteadyBlock; ++repeat) {
+  const int repeats = options.conditions.iterations > 0 && options.blocks > 0 ? 0 : kRepeatsOfUnsteadyBlock;
+  for (int repeat = 0; repeat <= repeats; ++repeat) {
     const bool is_cold = !series.warm_up_calls;
     int samples = source.samples(series.samples_per_block);
     if (options.conditions.iterations > 0) {
@@ -98,7 +99,7 @@ Status add_block(Runner& runner, Variant& variant, Series& series, Source& sourc
                                                                     .trips = result.after,
                                                                     .clocks_bound_ns = result.clocks_bound_ns,
                                                                     .round = round});
-    const bool is_last = !has_time || repeat == kRepeatsOfUnsteadyBlock;
+    const bool is_last = !has_time || repeat == repeats;
     block.counts = result.is_steady() || is_last;
     if (!block.counts) continue;
     block.counts = !tune(series, each, !is_last);  // loops of one length only

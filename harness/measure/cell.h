@@ -45,7 +45,8 @@ struct CellOptions {
   /// So many of the last variants are limits (limit.h): they have no rows, and those whose buffers lie in memory of the
   /// same kind have their share. Of each: how it is measured.
   std::vector<std::string> limits = {};
-  /// Blocks of each variant, after which the cell is over; 0: it is when its times have settled.
+  /// Blocks of each variant, after which the cell is over; 0: it is when its times have settled. Iterations are shared
+  /// out to so many blocks, each in whatever state the machine is.
   int blocks = 0;
   /// Gets the medians of a case's blocks, on runner 0; may be empty.
   std::function<Status(const BlockMedians& medians)> on_blocks = {};

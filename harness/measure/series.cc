@@ -42,8 +42,8 @@ Series series_for(const Case& one, const CellOptions& options) {
 
 int most_in_a_block(const CellOptions& options) {
   if (options.conditions.iterations == 0) return kMostSamplesPerBlock;
-  return static_cast<int>(
-      std::clamp<std::int64_t>(options.conditions.iterations / kLeastBlocks, 1, kMostSamplesPerBlock));
+  const std::int64_t blocks = options.blocks > 0 ? options.blocks : kLeastBlocks;
+  return static_cast<int>(std::clamp<std::int64_t>(options.conditions.iterations / blocks, 1, kMostSamplesPerBlock));
 }
 
 void set_samples_per_block(Series& series, double each_us, const CellOptions& options) {

@@ -221,8 +221,8 @@ std::vector<int> Measuring::gpus_of_ranks() const {
 }
 
 std::int64_t Measuring::time_ns(std::size_t index) const {
-  if (task_.end_ns == 0 && task_.blocks > 0) return kTimeOfBlocks.count();
-  if (task_.end_ns == 0) return (spec_.conditions.iterations > 0 ? kNoEnd : kCellTime).count();
+  if (task_.end_ns == 0 && spec_.conditions.iterations > 0) return kNoEnd.count();
+  if (task_.end_ns == 0) return (task_.blocks > 0 ? kTimeOfBlocks : kCellTime).count();
   const auto cells = static_cast<std::int64_t>(spec_.cells.size() - index) + task_.cells_after;
   return std::max(kLeastCellTime.count(), (task_.end_ns - runner_.common_now_ns()) / cells);
 }
@@ -279,7 +279,7 @@ CellOptions Measuring::cell_options(std::size_t index, std::vector<std::string> 
     if (!is_limit(one.backend)) first_calls_ns_.emplace(one.backend, first_call_ns);
   };
   options.blocks = task_.blocks;
-  if (task_.blocks > 0) {
+  if (task_.blocks > 0 && spec_.conditions.iterations == 0) {
     options.on_blocks = [this](const BlockMedians& medians) { return report("blocks", to_json(medians)); };
   }
   options.on_samples = [this](const Case& one, std::span<const Sample> samples) {

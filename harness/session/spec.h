@@ -30,7 +30,8 @@ struct MeasureTask {
   std::string trace = {};
   std::vector<std::string> steps = {};     ///< of each call of a trace
   std::vector<std::int64_t> gaps_ns = {};  ///< before each; empty: there are none
-  /// Blocks of each system, after which a cell is over, and whose medians are reported; 0: cells settle.
+  /// Blocks of each system, after which a cell is over, and whose medians are reported; 0: cells settle. Iterations are
+  /// shared out to so many blocks, each in whatever state the machine is, and no medians are reported.
   int blocks = 0;
 
   bool operator==(const MeasureTask&) const = default;

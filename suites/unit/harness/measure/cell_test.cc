@@ -212,6 +212,25 @@ TEST(Cell, WarmsUpOnceAndHandsOverEverySample) {
   }
 }
 
+TEST(Cell, IterationsAreSharedOutToAsManyBlocksAsAreAskedFor) {
+  for (const auto& [asked, wanted] : {std::pair{2, 2}, std::pair{0, 8}}) {
+    LazyBackend backend([](int) { return true; });
+    std::vector<int> blocks;
+    const auto keep = [&blocks](const Case&, std::span<const Sample> samples) {
+      for (const Sample& sample : samples) blocks.push_back(sample.block);
+      return Status();
+    };
+    const Row row = measure({&backend}, {.most_time = std::chrono::seconds(30),
+                                         .conditions = {.iterations = 8},
+                                         .blocks = asked,
+                                         .on_samples = keep})
+                        .front();
+    EXPECT_EQ(row.verdict, Verdict::ok) << row.reason;
+    ASSERT_GE(blocks.size(), 8U);
+    EXPECT_EQ(std::ranges::count(blocks, 0), 8 / wanted) << asked;
+  }
+}
+
 TEST(Cell, ASlowVariantLeavesTimeToTheOthers) {
   constexpr auto kMost = std::chrono::milliseconds(80);
   const auto always = [](int) { return true; };
