@@ -45,7 +45,9 @@ class Watcher final : public accept::Observer {
   void on_round(std::string_view stage, int done, int planned) override {
     journal_.set_round(stage, done);
     if (is_quiet_) return;
-    progress_.show(fmt::format("accept: {} {}/{} rounds", stage, done, planned),
+    if (stage != std::exchange(stage_, std::string(stage))) progress_.begin_stage();
+    const char* const most = stage == accept::kRepeatStage ? "at most " : "";
+    progress_.show(fmt::format("accept: {} {} of {}{} rounds", stage, done, most, planned),
                    planned > 0 ? static_cast<double>(done) / planned : 0);
   }
   [[nodiscard]] bool is_stopped() override {
@@ -63,6 +65,7 @@ class Watcher final : public accept::Observer {
   std::optional<Clock::time_point> end_;
   bool is_quiet_;
   Progress progress_;
+  std::string stage_;
   harness::Interrupts interrupts_;
   Status failure_;
 };

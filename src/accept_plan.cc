@@ -141,7 +141,7 @@ std::string forecast_text(int nodes, const accept::AcceptPlan& plan, bool is_pre
   if (rounds.alone > 0) words.push_back(fmt::format("alone {} rounds", rounds.alone));
   if (rounds.pairs > 0) {
     const std::string repeats =
-        rounds.repeats > 0 ? fmt::format(" and up to {} of repeats", rounds.repeats) : "";
+        rounds.repeats > 0 ? fmt::format(" and up to {} of repeats, more in noise", rounds.repeats) : "";
     words.push_back(fmt::format("pairs {} rounds{}", rounds.pairs, repeats));
   }
   const auto add = [&words](const char* stage, int count) {

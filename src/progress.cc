@@ -26,7 +26,10 @@ std::string duration_text(std::int64_t ns) {
 }
 
 Progress::Progress(std::int64_t end_ns)
-    : is_terminal_(isatty(STDERR_FILENO) != 0), start_ns_(harness::monotonic_ns()), end_ns_(end_ns) {}
+    : is_terminal_(isatty(STDERR_FILENO) != 0),
+      start_ns_(harness::monotonic_ns()),
+      stage_ns_(start_ns_),
+      end_ns_(end_ns) {}
 
 void Progress::begin(const harness::Case& one, std::size_t index, std::size_t of) {
   const std::int64_t now = harness::monotonic_ns();
@@ -70,12 +73,14 @@ std::string Progress::news() const {
   return text;
 }
 
+void Progress::begin_stage() { stage_ns_ = harness::monotonic_ns(); }
+
 void Progress::show(std::string_view text, double done) {
   if (harness::is_stderr_behind()) return;  // it would be old when it is read
   const std::int64_t now = harness::monotonic_ns();
   if (now - std::max(last_ns_, start_ns_) < (is_terminal_ ? kBetweenUpdatesNs : kBetweenLinesNs)) return;
   last_ns_ = now;
-  const double left = done > 0 ? static_cast<double>(now - start_ns_) * (1 - done) / done : 0;
+  const double left = done > 0 ? static_cast<double>(now - stage_ns_) * (1 - done) / done : 0;
   constexpr double kMostTold = 1e18;  // ns: a century is no estimate
   print(text, left < kMostTold ? static_cast<std::int64_t>(left) : 0);
 }

@@ -24,8 +24,10 @@ class Progress {
   void begin(const harness::Case& one, std::size_t index, std::size_t of);
   /// What a cell gave: wrong, failed and noisy rows are told from now on.
   void add(std::span<const harness::Row> rows);
-  /// `text` with what is left, of which the share `done` in [0, 1] is over; elsewhere than on a terminal for the first
-  /// time after a while. May be called as often as one likes.
+  /// From now on show() estimates by what it is told of the stage that begins here.
+  void begin_stage();
+  /// `text` with what is left of the stage, of which the share `done` in [0, 1] is over; elsewhere than on a terminal
+  /// for the first time after a while. May be called as often as one likes.
   void show(std::string_view text, double done);
   /// Before something else is printed.
   void clear();
@@ -45,6 +47,7 @@ class Progress {
   int noisy_ = 0;
   bool is_shown_ = false;
   std::int64_t start_ns_;
+  std::int64_t stage_ns_;
   std::int64_t end_ns_;
   std::int64_t last_ns_ = 0;
   std::vector<std::int64_t> begun_ns_;  ///< of each cell

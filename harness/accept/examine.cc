@@ -21,7 +21,7 @@
 namespace tutti::harness::accept {
 namespace {
 
-constexpr std::string_view kStage = "pairs", kRepeatStage = "repeats";
+constexpr std::string_view kStage = "pairs";
 constexpr int kVisitsOfTwo = 2, kRepeatsOfTwo = 16;
 constexpr int kTooFewForSpells = 4;  // nodes: their spells cannot be told from those of their partners
 

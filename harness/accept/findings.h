@@ -106,6 +106,8 @@ struct Findings {
   bool is_interrupted = false;
 };
 
+inline constexpr std::string_view kRepeatStage = "repeats";  ///< of the stage pairs, where suspects play again
+
 /// Told of what happens, and asked whether to go on. Called in the thread that examines.
 class Observer {
  public:
@@ -131,7 +133,7 @@ struct PairsPlan {
   std::uint64_t seed = 1;  ///< of the order of pairs and of the choice of controls
 };
 
-/// Rounds of the first pass, and of repeats at most.
+/// Rounds of the first pass, and of repeats at most, in usual noise.
 struct PairsForecast {
   int rounds = 0, repeats = 0;
 };

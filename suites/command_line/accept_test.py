@@ -50,7 +50,7 @@ class Pretended(Cluster):
         result = self.accept("nodes = 8\n", "--exclude", self.folder / "x")
         self.assertEqual((result.code, result.err), (0, ""), result)
         lines = result.out.splitlines()
-        self.assertRegex(lines[0], r"^# 8 nodes: alone \d+ rounds, pairs \d+ rounds and up to \d+ of repeats, shifts 16, rings 16, groups 24, job, soak 60 s, ")
+        self.assertRegex(lines[0], r"^# 8 nodes: alone \d+ rounds, pairs \d+ rounds and up to \d+ of repeats, more in noise, shifts 16, rings 16, groups 24, job, soak 60 s, ")
         self.assertEqual(lines[1], "# tutti accept: 8 nodes passed, none failed, every pair tested (28 of 28, both ways). Margin 5 %; "
                                    "what is smaller was not looked for.")
         self.assertEqual(len([line for line in lines if re.match(r"  node\d +PASS ", line)]), 8, result)

@@ -19,7 +19,7 @@ machines that do not reach each other; dead: a cable that is cut while pairs pla
 another build; mtu: another MTU; agent: one that fails. rail-nic, rail-hung, rail-absent: each machine has two cables, and the fault
 is on the second.
 
-Exit code: 0 if no trial blamed a part that is well, and each fault that is not of speed was named in its time; else 1. Faults of
+Exit code: 0 if no trial blamed a part that is well, and each fault that is not of speed was named in its time; else 1, or 130 if it was interrupted. Faults of
 speed that were not decided, and runs that ended by their budget, are counted: on a busy machine they may be. 3 if no namespace can be made; 2 usage.
 """
 import argparse
@@ -30,6 +30,7 @@ import os
 import pathlib
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -81,7 +82,8 @@ def traffic(where, words):
 
 
 def shape(share):
-    return f"rate {RATE * (1 - share):.2f}mbit burst 32k cburst 32k quantum 1514"
+    """A bucket of few packets: what it lets through at once is little of a message."""
+    return f"rate {RATE * (1 - share):.2f}mbit burst 6k cburst 6k quantum 1514"
 
 
 class Quota:
@@ -163,6 +165,7 @@ class Trial:
             if self.kind.rail:
                 cables += [(machine, SECOND), (self.machines.switch, f"second{i}")]
             for where, device in cables:
+                where.run("ip", "link", "set", device, "gso_max_segs", "1")  # a packet at a time, as a wire has it
                 traffic(where, f"qdisc add dev {device} root handle 1: htb default 10")
                 traffic(where, f"class add dev {device} parent 1: classid 1:10 htb {shape(0)}")
 
@@ -223,7 +226,7 @@ class Trial:
     def command(self, *words):
         stages = "inventory,alone,pairs" if self.name == "busy" else "inventory,pairs"  # alone: a slow node is told from a slow NIC
         rails = ["--rails", ",".join(RAILS)] if self.kind.rail else []
-        return self.machines.all[0].enter(self.asked.program, "accept", *self.machines.options(1), "--message-size", "16K", "--stages",
+        return self.machines.all[0].enter(self.asked.program, "accept", *self.machines.options(1), "--message-size", "32K", "--stages",
                                           stages, "--margin", "15%", "--timeout", "20s", *rails, *words)
 
     def run(self):
@@ -367,7 +370,10 @@ def main():
     if "busy" in asked.kinds and not can_limit_cores():
         asked.kinds.remove("busy")
         print("# kind busy is left out: no control group can be made that limits cores", flush=True)
-    trials, end = [], time.monotonic() + 60 * asked.minutes
+    # A shell lets what it starts behind the scenes ignore SIGINT.
+    for number in [signal.SIGINT, signal.SIGTERM]:
+        signal.signal(number, signal.default_int_handler)
+    trials, end, is_interrupted = [], time.monotonic() + 60 * asked.minutes, False
     try:
         for seed in range(asked.seed, asked.seed + asked.trials):
             if time.monotonic() > end:
@@ -381,7 +387,11 @@ def main():
     except unittest.SkipTest as why:
         print(why, file=sys.stderr)
         return 3
+    except KeyboardInterrupt:
+        is_interrupted = True
     print(table(trials))
+    if is_interrupted:
+        return 130
     return 0 if all(trial.verdict in ("right", "not decided") for trial in trials) else 1
 
 
