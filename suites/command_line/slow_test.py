@@ -18,8 +18,11 @@ class Slow(unittest.TestCase):
 
     def test_the_straggler_table_names_the_slow_rank(self):
         """Of one_shot the others wait for what it shows them, and not for what it adds up afterwards: most of its time."""
-        result, rows, record, _ = self.measure("run", "all_reduce", "--algorithms", "one_shot", "--dtypes", "f8e4m3", *PLAIN[4:], "--sizes", "64K", "--iterations", "60",
-                                               "--slow-rank", "1:10000%")
+        for _ in range(3):  # who else wants the cores makes other ranks late
+            result, rows, record, _ = self.measure("run", "all_reduce", "--algorithms", "one_shot", "--dtypes", "f8e4m3", *PLAIN[4:], "--sizes", "64K",
+                                                   "--iterations", "60", "--slow-rank", "1:10000%")
+            if not rows[0]["disturbed"]:
+                break
         self.assertEqual([(row["verdict"], row["slow_rank"], row["slow_link"], row["slowest_rank"]) for row in rows], [("ok", "1:10000%", "", "1")])
         self.assertIn("# measured with slow rank 1:10000%", result.out)
         self.assertRegex(result.out, r"# straggler, P=2: rank 1 on \S+ ended last in \d+ of \d+ samples")
