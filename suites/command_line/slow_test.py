@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rank or a link that is slow on purpose: what a row, the straggler table, a comparison and the gate make of it."""
+import os
 import pathlib
+import signal
 import tempfile
+import time
 import unittest
 
 import support
@@ -27,6 +30,33 @@ class Slow(unittest.TestCase):
         self.assertIn("# measured with slow rank 1:10000%", result.out)
         self.assertRegex(result.out, r"# straggler, P=2: rank 1 on \S+ ended last in \d+ of \d+ samples")
         self.assertEqual({one["rank"]: one["ends_late"] for one in record["ranks"]["P2"]}, {"0": False, "1": True})
+
+    def held_up(self):
+        """The row and the result of a training whose rank 1 has an eighth of the time."""
+        with support.Run("train", "--ranks", 2, "--images", 1536, "--epochs", 1, "--batch", 32, "--gradients", "buckets", "--backends",
+                         "tutti", "--csv", "{folder}/rows.csv") as one:
+            slow = one.wait_for_ranks(2)[1]
+            while one.process.poll() is None:
+                for number, seconds in [(signal.SIGSTOP, 0.035), (signal.SIGCONT, 0.005)]:
+                    try:
+                        os.kill(slow, number)
+                    except ProcessLookupError:
+                        pass
+                    time.sleep(seconds)
+            result = one.wait(60)
+            self.assertEqual(result.code, 0, result)
+            (row,) = one.rows()[1]
+        return row, result
+
+    def test_a_training_names_the_rank_for_which_the_others_wait(self):
+        for _ in range(3):  # a rank that gets no core is late too
+            row, result = self.held_up()
+            if row["straggler"] == "1":
+                break
+        self.assertEqual(row["straggler"], "1", result)
+        self.assertGreater(int(row["straggler_last"]), int(row["steps"]) // 2)
+        self.assertRegex(result.out, r"(?m)^# straggler: tutti buckets \S+: rank 1 came last to the sums of \d+ of \d+ steps, and the "
+                                     r"others waited for it \d+\.\d % of the time$")
 
     def test_a_slow_link_is_a_condition_of_the_row_and_of_comparisons(self):
         _, rows, _, slow = self.measure(*PLAIN, "--sizes", "64K", "--iterations", "16", "--slow-link", "1-0:50%")

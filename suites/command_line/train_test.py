@@ -50,33 +50,6 @@ class Trained(unittest.TestCase):
         self.assertEqual(self.page.count("<path fill=\"none\""), 4)
         self.assertEqual([len(row["losses"]) for row in self.json["rows"]], [32] * 4)
 
-    def held_up(self):
-        """The row and the result of a training whose rank 1 has an eighth of the time."""
-        with support.Run("train", "--ranks", 2, "--images", 1536, "--epochs", 1, "--batch", 32, "--gradients", "buckets", "--backends",
-                         "tutti", "--csv", "{folder}/rows.csv") as one:
-            slow = one.wait_for_ranks(2)[1]
-            while one.process.poll() is None:
-                for number, seconds in [(signal.SIGSTOP, 0.035), (signal.SIGCONT, 0.005)]:
-                    try:
-                        os.kill(slow, number)
-                    except ProcessLookupError:
-                        pass
-                    time.sleep(seconds)
-            result = one.wait(60)
-            self.assertEqual(result.code, 0, result)
-            (row,) = one.rows()[1]
-        return row, result
-
-    def test_a_rank_for_which_the_others_wait_is_named(self):
-        for _ in range(3):  # where this test gets no core in time, rank 1 goes on for longer
-            row, result = self.held_up()
-            if row["straggler"] == "1":
-                break
-        self.assertEqual(row["straggler"], "1", result)
-        self.assertGreater(int(row["straggler_last"]), int(row["steps"]) // 2)
-        self.assertRegex(result.out, r"(?m)^# straggler: tutti buckets \S+: rank 1 came last to the sums of \d+ of \d+ steps, and the "
-                                     r"others waited for it \d+\.\d % of the time$")
-
     def test_ranks_on_several_hosts_are_judged_by_the_algorithm_that_runs_there(self):
         rows, out = self.rows("--ranks", 3, "--transports", "tcp", *SHORT, "--algorithms", "auto,two_shot", "--gradients", "buckets")
         chosen, refused = rows
