@@ -115,8 +115,9 @@ accept::Outcome outcome_of(const Result<harness::TrainRow>& trained) {
   return {.log_speed = std::log(kPerSecond / row.step_us)};
 }
 
-/// What takes alike long: short tests of few nodes together, each collective of a size by itself.
+/// What takes alike long: short tests of few nodes together, nodes alone, each collective of a size by itself.
 std::string kind_of(const std::vector<accept::Group>& groups, const std::vector<accept::Test>& tests) {
+  if (std::ranges::find(tests, accept::Measure::alone, &accept::Test::measure) != tests.end()) return "alone";
   const auto is_short = [](const accept::Test& test) { return test.measure <= accept::Measure::ring; };
   if (std::ranges::all_of(tests, is_short)) return {};
   std::size_t most = 0;

@@ -175,14 +175,14 @@ class AcceptedHosts(unittest.TestCase):
 
     @support.at_night
     def test_every_stage_on_four_hosts(self):
+        """But pairs, which other tests play: hosts that share two cores make all nodes suspects, and their repeats do not end."""
         for system in ["tutti", "gloo"]:
             with self.subTest(system), self.on("a,b,c,d", "--soak", "3s", "--message-size", "64K", "--backend", system,
-                                               stages="alone,pairs,shifts,rings,groups,soak,job") as run:
+                                               stages="alone,shifts,rings,groups,soak,job") as run:
                 result = run.wait(600)
                 self.assertIn(result.code, [0, 4, 6], result)  # hosts that share two cores are unsteady
                 stages = {line["stage"] for line in self.written(run)}
-                # Suspects play again: by turns hosts have a core and have none.
-                self.assertEqual(stages - {"repeats", "configuration"}, {"alone", "pairs", "shifts", "rings", "groups", "soak", "job"})
+                self.assertEqual(stages - {"configuration"}, {"alone", "shifts", "rings", "groups", "soak", "job"})
                 self.assertEqual(self.failed(run), [])
                 self.assertRegex(result.out, r"(?m)^  4 +\S+ us ")
                 self.assertEqual(run.left_behind(), [], result)
