@@ -24,7 +24,7 @@ class Progress {
   void begin(const harness::Case& one, std::size_t index, std::size_t of);
   /// What a cell gave: wrong, failed and noisy rows are told from now on.
   void add(std::span<const harness::Row> rows);
-  /// From now on show() estimates by what it is told of the stage that begins here.
+  /// A stage begins: show() estimates what is left of this one.
   void begin_stage();
   /// `text` with what is left of the stage, of which the share `done` in [0, 1] is over; elsewhere than on a terminal
   /// for the first time after a while. May be called as often as one likes.

@@ -19,8 +19,9 @@ machines that do not reach each other; dead: a cable that is cut while pairs pla
 another build; mtu: another MTU; agent: one that fails. rail-nic, rail-hung, rail-absent: each machine has two cables, and the fault
 is on the second.
 
-Exit code: 0 if no trial blamed a part that is well, and each fault that is not of speed was named in its time; else 1, or 130 if it was interrupted. Faults of
-speed that were not decided, and runs that ended by their budget, are counted: on a busy machine they may be. 3 if no namespace can be made; 2 usage.
+Exit code: 0 if no trial blamed a part that is well, and each fault that is not of speed was named in its time; else 1. Faults of
+speed that were not decided, and runs that ended by their budget, are counted: on a busy machine they may be. 130 if it was
+interrupted, after the table of the trials so far; 3 if no namespace can be made; 2 usage.
 """
 import argparse
 import collections
@@ -373,7 +374,7 @@ def main():
     # A shell lets what it starts behind the scenes ignore SIGINT.
     for number in [signal.SIGINT, signal.SIGTERM]:
         signal.signal(number, signal.default_int_handler)
-    trials, end, is_interrupted = [], time.monotonic() + 60 * asked.minutes, False
+    trials, end = [], time.monotonic() + 60 * asked.minutes
     try:
         for seed in range(asked.seed, asked.seed + asked.trials):
             if time.monotonic() > end:
@@ -388,10 +389,9 @@ def main():
         print(why, file=sys.stderr)
         return 3
     except KeyboardInterrupt:
-        is_interrupted = True
-    print(table(trials))
-    if is_interrupted:
+        print(table(trials))
         return 130
+    print(table(trials))
     return 0 if all(trial.verdict in ("right", "not decided") for trial in trials) else 1
 
 
