@@ -71,7 +71,7 @@ double typical_time(const BlockResult& result, const CellOptions& options) {
 Status add_block(Runner& runner, Variant& variant, Series& series, Source& source, Span time,
                  const CellOptions& options) {
   const int round = series.rounds++;
-  const int repeats = options.conditions.iterations > 0 && options.blocks > 0 ? 0 : kRepeatsOfUnsteadyBlock;
+  const int repeats = options.shares_out_iterations() ? 0 : kRepeatsOfUnsteadyBlock;
   for (int repeat = 0; repeat <= repeats; ++repeat) {
     const bool is_cold = !series.warm_up_calls;
     int samples = source.samples(series.samples_per_block);

@@ -54,6 +54,8 @@ struct CellOptions {
   std::function<void(const Case& one, std::int64_t first_call_ns)> on_first_call = {};
   /// Gets all samples of a case, on runner 0; may be empty.
   std::function<Status(const Case& one, std::span<const Sample> samples)> on_samples = {};
+
+  [[nodiscard]] bool shares_out_iterations() const { return conditions.iterations > 0 && blocks > 0; }
 };
 
 /// Measures `variants` (all of one cell). The rows are runner 0's result; other runners get empty ones.

@@ -42,7 +42,7 @@ Series series_for(const Case& one, const CellOptions& options) {
 
 int most_in_a_block(const CellOptions& options) {
   if (options.conditions.iterations == 0) return kMostSamplesPerBlock;
-  const std::int64_t blocks = options.blocks > 0 ? options.blocks : kLeastBlocks;
+  const std::int64_t blocks = options.shares_out_iterations() ? options.blocks : kLeastBlocks;
   return static_cast<int>(std::clamp<std::int64_t>(options.conditions.iterations / blocks, 1, kMostSamplesPerBlock));
 }
 

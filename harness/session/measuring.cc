@@ -279,7 +279,7 @@ CellOptions Measuring::cell_options(std::size_t index, std::vector<std::string> 
     if (!is_limit(one.backend)) first_calls_ns_.emplace(one.backend, first_call_ns);
   };
   options.blocks = task_.blocks;
-  if (task_.blocks > 0 && spec_.conditions.iterations == 0) {
+  if (options.blocks > 0 && !options.shares_out_iterations()) {
     options.on_blocks = [this](const BlockMedians& medians) { return report("blocks", to_json(medians)); };
   }
   options.on_samples = [this](const Case& one, std::span<const Sample> samples) {
