@@ -236,7 +236,7 @@ std::string slurm_file(const AcceptReport& report, std::string_view page) {
   const std::string when = utc_minute(report.ended_s);
   std::string text;
   if (excluded.empty()) {
-    text = "# no node is to be excluded\n";
+    text = "\n# no node is to be excluded\n";
   } else {
     std::vector<std::string> names;
     for (const int node : excluded) names.push_back(report.names[static_cast<std::size_t>(node)]);

@@ -12,8 +12,9 @@ namespace tutti::harness::accept {
 
 /// A hostfile of the nodes that passed. The others stand in comments, with the reason.
 [[nodiscard]] std::string hosts_file(const AcceptReport& report);
-/// `--exclude=...` for sbatch and srun, and `scontrol` lines in comments. tutti runs none of them. A reason begins with
-/// "tutti:", so that a later RESUME can tell it from those of other tools. `page` is named in the reason if not empty.
+/// First `--exclude=...` for sbatch and srun, or an empty line; then `scontrol` lines in comments. tutti runs none of
+/// them. A reason begins with "tutti:", so that a later RESUME can tell it from those of other tools. `page` is named
+/// in the reason if not empty.
 [[nodiscard]] std::string slurm_file(const AcceptReport& report, std::string_view page);
 /// A suite with a case per node, and one per finding of a link or leaf.
 [[nodiscard]] std::string accept_junit(const AcceptReport& report);

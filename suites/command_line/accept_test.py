@@ -4,6 +4,7 @@ import json
 import pathlib
 import re
 import signal
+import subprocess
 import tempfile
 import time
 import unittest
@@ -57,7 +58,10 @@ class Pretended(Cluster):
         self.assertIn("A pretended cluster: nothing was measured", result.out)
         hosts = (self.folder / "x.exclude.hosts").read_text().splitlines()
         self.assertEqual([line for line in hosts if not line.startswith("#")], [f"node{i}" for i in range(1, 9)])
-        self.assertEqual((self.folder / "x.exclude.slurm").read_text(), "# no node is to be excluded\n")
+        self.assertEqual((self.folder / "x.exclude.slurm").read_text(), "\n# no node is to be excluded\n")
+        words = subprocess.run(["sh", "-c", "echo sbatch $(head -1 x.exclude.slurm) job.sh"], cwd=self.folder, text=True,
+                               capture_output=True, check=True).stdout
+        self.assertEqual(words, "sbatch job.sh\n")
 
     def test_each_fault_has_its_sentence_exit_code_and_exclusion(self):
         for fault, code, words, excluded in FAULTS:

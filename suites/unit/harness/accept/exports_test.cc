@@ -30,7 +30,7 @@ TEST(AcceptExports, TheHostsFileHasThoseThatPassed) {
 }
 
 TEST(AcceptExports, SlurmGetsAnOptionAndCommandsInComments) {
-  EXPECT_EQ(slurm_file(healthy(2), ""), "# no node is to be excluded\n");
+  EXPECT_EQ(slurm_file(healthy(2), ""), "\n# no node is to be excluded\n");
   const std::string text = slurm_file(with_a_slow_node(), "accept.html");
   EXPECT_THAT(text, ::testing::StartsWith("--exclude=node2\n# "));
   EXPECT_THAT(text, HasSubstr("# scontrol update NodeName=node2 State=DRAIN "
