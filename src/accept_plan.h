@@ -37,7 +37,7 @@ struct AcceptRequest {
 /// What the tests depend on: a journal of another plan has other tests.
 [[nodiscard]] std::string plan_text(const AcceptRequest& request, const harness::accept::AcceptPlan& plan);
 
-/// "# 64 nodes: alone 16 rounds, pairs 63 rounds and up to 72 of repeats, more in noise, at 0.5 to 1.5 s a round: 40 s
+/// "# 64 nodes: alone 16 rounds, pairs 63 rounds and up to 96 of repeats, more in noise, at 0.5 to 1.5 s a round: 40 s
 /// to 3.8 min. ...".
 [[nodiscard]] std::string forecast_text(int nodes, const harness::accept::AcceptPlan& plan, bool is_pretended);
 

@@ -279,7 +279,12 @@ PairsForecast pairs_forecast(int nodes, const PairsPlan& plan) {
     leaves.push_back(node / kUsualLeaf);
   }
   const int rounds = sweeps_of(nodes) * static_cast<int>(rounds_of_sweep(all, leaves, plan.is_full).size());
-  return {.rounds = rounds, .repeats = Repeats::kPerVisit * (2 + nodes / 16)};
+  // Two visits decide of most suspects. A look at a link plays its ends with third nodes, then the link. Where these
+  // are all nodes, the controls play after them. More nodes have more suspects.
+  constexpr int kVisitsOfLink = 2, kNodesForControls = 6, kNodesOfSuspect = 16;
+  const int plays_of_look = nodes < kNodesForControls ? 3 : 2;
+  const int looks = Repeats::kPerVisit;
+  return {.rounds = rounds, .repeats = looks * (kVisitsOfLink * plays_of_look + nodes / kNodesOfSuspect)};
 }
 
 Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer) {

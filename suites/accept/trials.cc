@@ -182,11 +182,14 @@ TrialCounts try_clusters(const TrialCell& cell, int clusters, std::uint64_t seed
     Counting counting(crew);
     Observer observer;
     const auto begin = std::chrono::steady_clock::now();
-    const Findings findings = examine_pairs(counting, {.is_full = cell.is_full, .seed = own_seed * 3 + 1}, observer);
+    const PairsPlan plan{.is_full = cell.is_full, .seed = own_seed * 3 + 1};
+    const Findings findings = examine_pairs(counting, plan, observer);
     const double whole = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     ++counts.clusters;
     counts.tests += counting.tests_played;
     counts.rounds += counting.rounds;
+    const PairsForecast forecast = pairs_forecast(cell.nodes, plan);
+    counts.within_forecast += counting.rounds <= forecast.rounds + forecast.repeats;
     counts.analysis_s += whole - counting.playing_s;
     counts.worst_s = std::max(counts.worst_s, whole - counting.playing_s);
     add(cluster, findings, counts);

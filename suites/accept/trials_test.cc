@@ -36,6 +36,15 @@ INSTANTIATE_TEST_SUITE_P(Each, AcceptTrialsOf, ::testing::ValuesIn(trial_kinds()
   return name;
 });
 
+TEST(AcceptTrials, OfPlainFaultsFourOfFiveTakeNoMoreRoundsThanForecast) {
+  for (const std::string_view kind : {"node", "nic-out", "link", "link-dir"}) {
+    for (const int nodes : {4, 6, 16}) {
+      const TrialCounts counts = try_clusters({.kind = kind, .nodes = nodes, .leaf_size = 8, .share = 0.3}, 50, 60'000);
+      EXPECT_GE(counts.within_forecast, 40) << kind << " on " << nodes << " nodes";
+    }
+  }
+}
+
 TEST(AcceptTrials, NoiseOfANodeIsNoFault) {
   TrialCell cell{.kind = "none"};
   cell.noise.measurement = 0.015;
