@@ -142,9 +142,11 @@ inline int begin_in_place(const Problem& problem, int units_per_block, int rank,
   return std::max(0, space == Space::input ? input_after : -input_after);
 }
 
-/// Whether binding drops this destination: it is the only source itself.
+/// Whether binding drops this destination: it is the only source itself. A MOVE that divides for avg is kept.
 inline bool is_copy_onto_itself(const Problem& problem, int units_per_block, const Form& form, const Step& step,
                                 const Operand& to) {
+  const bool divides = is_reducing(problem.collective) && takes_op(problem.collective, Op::avg) && problem.ranks > 1;
+  if (step.is_final && divides) return false;
   const Operand& from = *step.sources.begin();
   if (step.sources.size != 1 || to.space == Space::channel || from.space == Space::channel) return false;
   if (to.ranks.n != 1 || from.ranks.n != 1 || to.ranks.first != from.ranks.first) return false;

@@ -141,6 +141,16 @@ TEST(StepsWalk, NamesTheRankTheStepAndTheUnit) {
               HasSubstr("rank 2 step 1: WAIT for phase 1 of rank 1, which never signals it to rank 2"));
 }
 
+TEST(StepsWalk, ACopyOntoItselfThatDividesIsNotDropped) {
+  Programs halving = programs_of(Collective::all_reduce, "halving", 7);
+  for (Program& program : halving.ranks) at(program, 0).is_final = true;
+  const Schedule schedule = halving.schedule();
+  const BindRequest request = narrow_request_for(schedule, true);
+  EXPECT_THAT(findings_of(schedule, request), HasSubstr("reduces a value that is final already"));
+  const steps::Form form{.slots = request.resources.slots, .is_in_place = true};
+  EXPECT_THAT(verdict_of_all(schedule, form), HasSubstr("rank 0 step 4: reduces a value that is final already"));
+}
+
 TEST(StepsWalk, WhatOnlyCopiesIsMatched) {
   for (int ranks = 3; ranks <= 17; ++ranks) {
     const Schedule schedule = schedule_for(Collective::all_to_all, "pairwise", ranks);
