@@ -2,7 +2,6 @@
 #include "impl/prove/plans.h"
 
 #include <algorithm>
-#include <ranges>
 #include <vector>
 
 #include "impl/prove/walk.h"
@@ -147,15 +146,16 @@ void PlanCheck::check_channels(int rank, const PlanOp& op, std::span<const PlanO
 void PlanCheck::check_slice(int rank, const Plan& plan, const PlanOp& op) {
   if ((op.marks & mark_opens) != 0) opened_ = &op;
   if (opened_ == nullptr || opened_ == &op) return;
-  const auto has_same_channels = [](std::span<const PlanOperand> a, std::span<const PlanOperand> b) {
-    const auto is_channel = [](const PlanOperand& operand) { return operand.space == Space::channel; };
-    const auto peer = [](const PlanOperand& operand) { return operand.ranks.first; };
-    return std::ranges::equal(a | std::views::filter(is_channel), b | std::views::filter(is_channel), {}, peer, peer);
+  const auto peers = [](std::span<const PlanOperand> operands) {
+    std::vector<int> of_channels;
+    for (const PlanOperand& operand : operands) {
+      if (operand.space == Space::channel) of_channels.push_back(operand.ranks.first);
+    }
+    return of_channels;
   };
-  if (has_same_channels(plan.sources(op), plan.sources(*opened_)) &&
-      has_same_channels(plan.destinations(op), plan.destinations(*opened_))) {
-    return;
-  }
+  const bool has_same_channels = peers(plan.sources(op)) == peers(plan.sources(*opened_)) &&
+                                 peers(plan.destinations(op)) == peers(plan.destinations(*opened_));
+  if (has_same_channels) return;
   findings_.add(rank, op.step, "a piece of a slice has other channels than the slice");
 }
 

@@ -22,12 +22,12 @@ struct Floats {
 
   TUTTI_INLINE static Accumulator min(Accumulator a, Accumulator b) {
     const Word both = __builtin_bit_cast(Word, a) | __builtin_bit_cast(Word, b);  // of equals: itself, and -0 of +0, -0
-    const Accumulator smaller = (a < b) | (a != a) ? a : b;                       // b is NaN: not a < b, so b
+    const Accumulator smaller = ((a < b) | (a != a)) ? a : b;                     // b is NaN: not a < b, so b
     return a == b ? __builtin_bit_cast(Accumulator, both) : smaller;
   }
   TUTTI_INLINE static Accumulator max(Accumulator a, Accumulator b) {
     const Word both = __builtin_bit_cast(Word, a) & __builtin_bit_cast(Word, b);  // of equals: itself, and +0 of +0, -0
-    const Accumulator larger = (a > b) | (a != a) ? a : b;
+    const Accumulator larger = ((a > b) | (a != a)) ? a : b;
     return a == b ? __builtin_bit_cast(Accumulator, both) : larger;
   }
 
