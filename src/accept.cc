@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tutti accept`: which nodes of a cluster may be trusted, and which part of which node may not.
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -120,6 +122,17 @@ std::int64_t seconds_now() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+/// Which leaves its nodes hang on, and what the pretended one is.
+std::string cluster_text(const OwnedCrew& owned) {
+  std::string leaves;
+  for (int node = 0; owned.are_leaves_known && node < owned.crew->nodes(); ++node) {
+    leaves += fmt::format("{} ", owned.crew->leaf_of(node));
+  }
+  const std::hash<std::string> hash;
+  return fmt::format("leaves {}{}", leaves.empty() ? "not known" : fmt::format("{:x}", hash(leaves)),
+                     owned.is_pretended ? fmt::format(", pretended {:x}", hash(owned.pretended)) : "");
+}
+
 /// Hosts are not started for a forecast.
 int list(const AcceptRequest& request, accept::AcceptPlan plan) {
   int nodes = static_cast<int>(request.places.conditions.topology.hosts.size());
@@ -151,16 +164,26 @@ int run_accept(const AcceptRequest& request) {
   if (!owned.is_ok()) return complain(owned.status());
   accept::Crew& crew = *owned.value().crew;
   const bool is_quiet = request.is_quiet || request.is_nagios;
-  const harness::Console::Place place = is_quiet                               ? harness::Console::Place::nowhere
-                                        : request.json == harness::kStdoutPath ? harness::Console::Place::to_stderr
-                                                                               : harness::Console::Place::to_stdout;
+  const std::array outputs{request.json, request.junit, request.prometheus, request.lines};
+  const auto on_stdout = std::ranges::count(outputs, harness::kStdoutPath);
+  if (on_stdout > 1 || (on_stdout == 1 && request.is_nagios)) {
+    return complain(
+        error(Code::invalid_argument, "'-', stdout, takes one of --json, --junit, --prometheus, --lines and --nagios"));
+  }
+  const harness::Console::Place place = is_quiet        ? harness::Console::Place::nowhere
+                                        : on_stdout > 0 ? harness::Console::Place::to_stderr
+                                                        : harness::Console::Place::to_stdout;
   harness::Console console(place);
   plan.value().left_out = owned.value().left_out;
   plan.value().rails = static_cast<int>(crew.rails().size());
+  plan.value().pairs.are_leaves_known = owned.value().are_leaves_known || !crew.rails().empty();
   if (const Status fits = check_baseline(plan.value(), crew.rails()); !fits.is_ok()) return complain(fits);
   console.print(forecast_text(crew.nodes(), plan.value(), owned.value().is_pretended));
 
-  accept::JournalHead head{.build = build_text(), .nodes = {}, .plan = plan_text(request, plan.value())};
+  accept::JournalHead head{.build = build_text(),
+                           .nodes = {},
+                           .plan = plan_text(request, plan.value(), cluster_text(owned.value())),
+                           .began_s = seconds_now()};
   for (int node = 0; node < crew.nodes(); ++node) head.nodes.push_back(crew.name_of(node));
   std::optional<harness::LineFile> lines;
   Watcher* watcher = nullptr;
@@ -180,7 +203,7 @@ int run_accept(const AcceptRequest& request) {
   const std::int64_t began = seconds_now();
   accept::AcceptReport report = accept_cluster(journal, plan.value(), own_watcher);
   own_watcher.clear();
-  report.are_leaves_known = owned.value().are_leaves_known;
+  report.are_leaves_known = owned.value().are_leaves_known || !report.findings.leaves.empty();
   report.is_pretended = owned.value().is_pretended;
   report.inventory = std::move(inventory);
   report.command = command_line();
@@ -194,19 +217,23 @@ int run_accept(const AcceptRequest& request) {
   console.print(accept_table(report));
   console.print(excluded_text(request, report));
   if (request.is_nagios) {
-    harness::print("TUTTI {}: {}\n", to_string(conclusion_of(report)), verdict_sentence(report));
+    const std::string_view conclusion = to_string(conclusion_of(report));
+    std::string sentence = verdict_sentence(report);
+    if (sentence.starts_with(conclusion)) sentence.erase(0, conclusion.size() + 2);  // it says it itself
+    harness::print("TUTTI {}: {}\n", conclusion, sentence);
   }
   const Status written = write_files(request, report, files);
   if (!written.is_ok()) complain(written);
   if (!own_watcher.failure().is_ok()) return complain(own_watcher.failure());
+  const int code = exit_code_of_report(report);
   if (own_watcher.signal() != 0 && !request.is_nagios) {
     complain(error(Code::aborted, "{}", harness::interruption_text(own_watcher.signal())));
-    return exit_interrupted;
+    const bool has_failed = code == exit_wrong || code == exit_crash || code == exit_slower;
+    return has_failed ? code : exit_interrupted;  // what was found stays found
   }
   if (own_watcher.is_over_budget() && report.findings.is_interrupted) {
     complain(error(Code::unavailable, "--budget: {} are over; what is missing was not tested", request.budget));
   }
-  const int code = exit_code_of_report(report);
   if (request.is_nagios) return nagios_code_of(code);
   if (code == exit_ok && !written.is_ok()) return exit_code_of(written);
   if (code == exit_ok && !console.failure().is_ok()) return complain(console.failure());
@@ -221,7 +248,7 @@ void add_accept(CLI::App& program, Action& action) {
   command->footer(
       "Example: tutti accept --pretend cluster.toml --exclude cluster\n"
       "Exit codes: 0 all passed; 1 wrong data; 3 a node was not reached; 4 a part is slow, or too fast; 5 a node is "
-      "dead, or a pair hangs; 6 undecided");
+      "dead, or a pair hangs; 6 undecided; 130 interrupted");
   auto request = std::make_shared<AcceptRequest>();
   const auto add = [&](const char* flag, std::string& value, const char* type, const std::string& help,
                        const char* usual = "") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/accept_files.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,7 +25,7 @@ namespace accept = harness::accept;
 Status open_files(const AcceptRequest& request, harness::OutputFiles& files) {
   for (const std::string& path :
        {request.json, request.junit, request.prometheus, request.hosts_path(), request.slurm_path()}) {
-    TUTTI_RETURN_IF_ERROR(files.open(path));
+    if (path != harness::kStdoutPath) TUTTI_RETURN_IF_ERROR(files.open(path));
   }
   if (request.html.empty()) return {};
   TUTTI_RETURN_IF_ERROR(check_report_files({.html = request.html, .png = {}, .svg = {}}, files));
@@ -35,6 +37,7 @@ Status write_files(const AcceptRequest& request, const accept::AcceptReport& rep
   Status first;
   const auto write = [&](const std::string& path, const std::string& text) {
     if (path.empty()) return;
+    if (path == harness::kStdoutPath) return harness::print("{}", text);
     const Status status = files.replace(path, text);
     if (first.is_ok()) first = status;
   };
@@ -78,8 +81,11 @@ Result<std::optional<harness::LineFile>> journal_of(const AcceptRequest& request
   if (!bytes.is_ok()) {
     return error(bytes.status().code(), "--resume: '{}': {}", shown(request.resume), bytes.status().message());
   }
+  std::error_code ignored;
+  const auto size = std::filesystem::file_size(request.resume, ignored);
+  const std::size_t mark = !ignored && size > text.size() ? size - text.size() : 0;  // of the order of bytes
   TUTTI_ASSIGN_OR_RETURN(harness::LineFile file,
-                         of_flag("--resume", harness::LineFile::go_on(request.resume, bytes.value())));
+                         of_flag("--resume", harness::LineFile::go_on(request.resume, mark + bytes.value())));
   return std::optional<harness::LineFile>(std::move(file));
 }
 

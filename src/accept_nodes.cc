@@ -9,6 +9,7 @@
 
 #include "harness/accept/cluster_file.h"
 #include "harness/accept/leaves.h"
+#include "harness/accept/on_leaves.h"
 #include "harness/accept/pretend.h"
 #include "harness/accept/rails.h"
 #include "harness/cases/sweep.h"
@@ -24,33 +25,6 @@ namespace tutti::program {
 namespace {
 
 namespace accept = harness::accept;
-
-/// The nodes of `crew` on other leaves.
-class OnLeaves final : public accept::Crew {
- public:
-  OnLeaves(std::unique_ptr<accept::Crew> crew, std::vector<int> leaves)
-      : crew_(std::move(crew)), leaves_(std::move(leaves)) {}
-  [[nodiscard]] int nodes() const override { return crew_->nodes(); }
-  [[nodiscard]] std::string name_of(int node) const override { return crew_->name_of(node); }
-  [[nodiscard]] int leaf_of(int node) const override { return leaves_.at(static_cast<std::size_t>(node)); }
-  [[nodiscard]] std::string absence_of(int node) const override { return crew_->absence_of(node); }
-  [[nodiscard]] std::vector<std::string> rails() const override { return crew_->rails(); }
-  [[nodiscard]] std::string library() const override { return crew_->library(); }
-  [[nodiscard]] bool plays_library(accept::Measure measure) const override { return crew_->plays_library(measure); }
-  [[nodiscard]] std::string bare_system() const override { return crew_->bare_system(); }
-  [[nodiscard]] std::string absence_of_rail(int node, int rail) const override {
-    return crew_->absence_of_rail(node, rail);
-  }
-  [[nodiscard]] std::vector<std::vector<accept::Outcome>> play(const std::vector<accept::Group>& groups,
-                                                               const std::vector<accept::Test>& tests) override {
-    return crew_->play(groups, tests);
-  }
-  void pause() override { crew_->pause(); }
-
- private:
-  std::unique_ptr<accept::Crew> crew_;
-  std::vector<int> leaves_;
-};
 
 /// `16`, or the name of a file.
 Result<std::vector<int>> leaves_of(const std::string& text, const std::vector<std::string>& names) {
@@ -71,7 +45,8 @@ Result<OwnedCrew> on_leaves(OwnedCrew owned, const AcceptRequest& request) {
   std::vector<std::string> names;
   for (int node = 0; node < owned.crew->nodes(); ++node) names.push_back(owned.crew->name_of(node));
   TUTTI_ASSIGN_OR_RETURN(std::vector<int> leaves, of_flag("--leaves", leaves_of(request.leaves, names)));
-  owned.crew = std::make_unique<OnLeaves>(std::move(owned.crew), std::move(leaves));
+  if (owned.below == nullptr) owned.below = std::move(owned.crew);
+  owned.crew = std::make_unique<accept::OnLeaves>(*owned.below, std::move(leaves));
   owned.are_leaves_known = true;
   return owned;
 }
@@ -159,8 +134,15 @@ Result<OwnedCrew> crew_of(const AcceptRequest& request) {
   }
   TUTTI_ASSIGN_OR_RETURN(accept::PretendedCluster kept,
                          of_flag("--rails", with_rails(std::move(cluster).value(), request.rails)));
+  owned.is_pretended = true;
+  owned.are_leaves_known = kept.tells_leaves;
+  owned.pretended = text;
   owned.crew = std::make_unique<accept::PretendedCrew>(std::move(kept));
-  owned.is_pretended = owned.are_leaves_known = true;
+  if (!owned.are_leaves_known) {
+    std::vector<int> one(static_cast<std::size_t>(owned.crew->nodes()), 0);
+    owned.below = std::move(owned.crew);
+    owned.crew = std::make_unique<accept::OnLeaves>(*owned.below, std::move(one));
+  }
   return on_leaves(std::move(owned), request);
 }
 

@@ -124,15 +124,18 @@ Status check_baseline(const accept::AcceptPlan& plan, const std::vector<std::str
   return {};
 }
 
-std::string plan_text(const AcceptRequest& request, const accept::AcceptPlan& plan) {
-  return fmt::format(
-      "{} over {}, {} ranks a node, rails {}, stages {}, not blocking {}, soak {:g} s, margin {:g}, too fast {:g}, "
-      "seed {}, {} "
-      "pairs, {} B",
+std::string plan_text(const AcceptRequest& request, const accept::AcceptPlan& plan, const std::string& cluster) {
+  std::string text = fmt::format(
+      "{} over {}, --ranks-per-node {}, rails {}, stages {}, not blocking: {}, soak {:g} s, margin {:g}, too fast "
+      "{:g}, "
+      "seed {}, {} pairs, {} B, {}",
       request.backend, request.transport.empty() ? "usual" : request.transport, request.ranks_per_node,
-      request.rails.empty() ? "usual" : request.rails, fmt::join(plan.stages, ","), fmt::join(plan.not_blocking, ","),
-      plan.soak_seconds, plan.pairs.limits.margin, plan.pairs.limits.too_fast, plan.pairs.seed,
-      plan.pairs.is_full ? "all" : "usual", plan.pairs.bytes);
+      request.rails.empty() ? "usual" : request.rails, fmt::join(plan.stages, ","),
+      plan.not_blocking.empty() ? "none" : fmt::format("{}", fmt::join(plan.not_blocking, ",")), plan.soak_seconds,
+      plan.pairs.limits.margin, plan.pairs.limits.too_fast, plan.pairs.seed, plan.pairs.is_full ? "all" : "usual",
+      plan.pairs.bytes, cluster);
+  if (!request.baseline.empty()) text += ", baseline " + request.baseline;
+  return text;
 }
 
 std::string forecast_text(int nodes, const accept::AcceptPlan& plan, bool is_pretended) {

@@ -34,8 +34,10 @@ struct AcceptRequest {
 /// A baseline has speeds of the rails that play, or of none. Errors: invalid_argument naming the rail.
 [[nodiscard]] Status check_baseline(const harness::accept::AcceptPlan& plan, const std::vector<std::string>& rails);
 
-/// What the tests depend on: a journal of another plan has other tests.
-[[nodiscard]] std::string plan_text(const AcceptRequest& request, const harness::accept::AcceptPlan& plan);
+/// What the tests depend on: a journal of another plan has other tests. `cluster`: what is known of it beside the names
+/// of its nodes.
+[[nodiscard]] std::string plan_text(const AcceptRequest& request, const harness::accept::AcceptPlan& plan,
+                                    const std::string& cluster);
 
 /// "# 64 nodes: alone 16 rounds, pairs 63 rounds and up to 96 of repeats, more in noise, at 0.5 to 1.5 s a round: 40 s
 /// to 3.8 min. ...".

@@ -14,6 +14,7 @@
 #include "harness/accept/alone.h"
 #include "harness/accept/configuration.h"
 #include "harness/accept/groups.h"
+#include "harness/accept/on_leaves.h"
 #include "harness/accept/rails.h"
 #include "harness/accept/rings.h"
 #include "impl/types/status.h"
@@ -38,7 +39,7 @@ bool is_broken(const Finding& finding) {
 class Acceptance {
  public:
   Acceptance(Crew& crew, const AcceptPlan& plan, Observer& observer)
-      : crew_(crew), plan_(plan), pairs_(plan.pairs), observer_(observer) {
+      : crew_(&crew), plan_(plan), pairs_(plan.pairs), observer_(observer) {
     for (const std::string& name : all_stages()) report_.stages.push_back({.name = name});
     for (int node = 0; node < crew.nodes(); ++node) {
       report_.names.push_back(crew.name_of(node));
@@ -56,15 +57,18 @@ class Acceptance {
   AcceptReport run() {
     std::optional<Alone> alone;
     play("alone", nodes(Passed::all), 1, [&](const std::vector<int>& /*nodes*/) {
-      alone.emplace(crew_, pairs_, plan_.alone_bytes, observer_);
+      alone.emplace(*crew_, pairs_, plan_.alone_bytes, observer_);
       alone->visit();
       if (is_in(plan_.not_blocking, "alone")) return;
       for (const int node : alone->lost()) pairs_.skipped.push_back(node);
     });
     play("pairs", nodes(Passed::all), 2, [&](const std::vector<int>& /*nodes*/) {
       if (!report_.rails.empty()) return examine_rails();
-      report_.findings = examine_pairs(crew_, pairs_, observer_);
+      report_.findings = examine_pairs(*crew_, pairs_, observer_);
       report_.findings.nodes.resize(report_.names.size());
+      if (report_.findings.leaves.empty()) return;
+      report_.leaves = report_.findings.leaves;
+      crew_ = &on_leaves_.emplace(*crew_, report_.leaves);
     });
     constexpr std::size_t kLeastForMiddle = 3;
     for (const std::string_view stage : {"shifts", "rings"}) {
@@ -72,25 +76,25 @@ class Acceptance {
       const auto playing = nodes(is_by_rail ? Passed::all : Passed::all_but_broken);
       play(stage, playing, kLeastForMiddle, [&](const std::vector<int>& nodes) {
         if (is_by_rail) return shift_rails(kLeastForMiddle);
-        Rings rings(crew_, pairs_, std::string(stage), observer_);
+        Rings rings(*crew_, pairs_, std::string(stage), observer_);
         rings.run(stage == "shifts" ? visits_of_shifts(nodes, pairs_.seed) : visits_of_rings(nodes, pairs_.seed));
         rings.add_to(report_.findings);
       });
     }
     play("groups", nodes(Passed::all_but_failed), 2, [&](const std::vector<int>& nodes) {
-      GroupsStage groups(crew_, pairs_, nodes, observer_);
+      GroupsStage groups(*crew_, pairs_, nodes, observer_);
       groups.run();
       groups.add_to(report_.findings);
       report_.sizes = groups.figures();
     });
     play("soak", nodes(Passed::all_but_failed), 2, [&](const std::vector<int>& nodes) {
-      GroupsStage groups(crew_, pairs_, nodes, observer_);
+      GroupsStage groups(*crew_, pairs_, nodes, observer_);
       groups.soak(plan_.soak_seconds);
       groups.add_to(report_.findings);
       report_.soaked_operations = groups.soaked_operations();
     });
     play("job", nodes(Passed::all_but_failed), 2, [&](const std::vector<int>& nodes) {
-      GroupsStage groups(crew_, pairs_, nodes, observer_);
+      GroupsStage groups(*crew_, pairs_, nodes, observer_);
       groups.train();
       groups.add_to(report_.findings);
       report_.steps_per_second = groups.steps_per_second();
@@ -102,6 +106,11 @@ class Acceptance {
       });
     }
     report_.findings.is_interrupted |= observer_.is_stopped();
+    const bool are_pairs_missing = has(plan_, "pairs") && report_.findings.planned_rounds == 0;
+    for (NodeFigures& node : report_.findings.nodes) {
+      const bool is_unknown = report_.findings.is_interrupted && are_pairs_missing && node.verdict == Verdict::pass;
+      if (is_unknown) node.verdict = Verdict::untested;
+    }
     return std::move(report_);
   }
 
@@ -117,14 +126,14 @@ class Acceptance {
   void examine_rails() {
     for (int rail = 0; rail < std::ssize(report_.rails); ++rail) {
       RailReport& of_rail = report_.rails[at(rail)];
-      OnRail crew(crew_, rail);
+      OnRail crew(*crew_, rail);
       std::vector<Finding> absent;
       std::ptrdiff_t there = 0;
-      for (int node = 0; node < crew_.nodes(); ++node) {
+      for (int node = 0; node < crew_->nodes(); ++node) {
         const bool is_skipped = std::ranges::find(pairs_.skipped, node) != pairs_.skipped.end();
         there += crew.absence_of(node).empty() && !is_skipped;
-        std::string why = crew_.absence_of_rail(node, rail);
-        if (why.empty() || !crew_.absence_of(node).empty()) continue;
+        std::string why = crew_->absence_of_rail(node, rail);
+        if (why.empty() || !crew_->absence_of(node).empty()) continue;
         absent.push_back(
             {.what = Class::dead, .first = node, .judgement = {.verdict = Verdict::error}, .detail = std::move(why)});
       }
@@ -139,14 +148,14 @@ class Acceptance {
       add_rail(report_.findings, of_rail.findings, rail);
       of_rail.findings.parts.clear();
     }
-    merge_rails(report_.findings.parts, crew_.rails());
+    merge_rails(report_.findings.parts, crew_->rails());
   }
 
   /// Shifts on each rail by itself.
   void shift_rails(std::size_t least) {
     std::vector<Finding> found;
     for (int rail = 0; rail < std::ssize(report_.rails); ++rail) {
-      OnRail crew(crew_, rail);
+      OnRail crew(*crew_, rail);
       std::vector<int> playing = nodes(Passed::all_but_broken, rail);
       std::erase_if(playing, [&](int node) { return !crew.absence_of(node).empty(); });
       if (playing.size() < least) continue;
@@ -164,7 +173,7 @@ class Acceptance {
       }
       report_.rails[at(rail)].findings.nodes = std::move(of_rail.nodes);
     }
-    merge_rails(found, crew_.rails());
+    merge_rails(found, crew_->rails());
     for (Finding& one : found) {
       if (is_of_node(one)) report_.findings.nodes[at(one.first)].verdict = Verdict::fail;
       report_.findings.parts.push_back(std::move(one));
@@ -174,7 +183,7 @@ class Acceptance {
   /// `rail`: what was found on another one does not count.
   [[nodiscard]] std::vector<int> nodes(Passed passed, std::optional<int> rail = {}) const {
     std::vector<int> playing;
-    for (int node = 0; node < crew_.nodes(); ++node) {
+    for (int node = 0; node < crew_->nodes(); ++node) {
       const bool is_out = std::ranges::any_of(report_.findings.parts, [&](const Finding& one) {
         if (rail && !is_on_rail(one, *rail)) return false;
         const bool is_its = one.first == node || one.second == node || std::ranges::count(one.members, node) > 0;
@@ -182,7 +191,7 @@ class Acceptance {
         return is_broken(one) || (passed == Passed::all_but_failed && is_about(one, node));
       });
       const bool is_skipped = std::ranges::find(pairs_.skipped, node) != pairs_.skipped.end();
-      if (!is_out && !is_skipped && crew_.absence_of(node).empty()) playing.push_back(node);
+      if (!is_out && !is_skipped && crew_->absence_of(node).empty()) playing.push_back(node);
     }
     return playing;
   }
@@ -200,14 +209,14 @@ class Acceptance {
 
   /// Whether the library plays the stage: its measures are alike in this.
   [[nodiscard]] bool is_of_library(std::string_view stage) const {
-    if (crew_.library().empty()) return false;
+    if (crew_->library().empty()) return false;
     const Measure measure = stage == "alone"                        ? Measure::alone
                             : stage == "pairs"                      ? Measure::bandwidth
                             : stage == "shifts" || stage == "rings" ? Measure::ring
                             : stage == "soak"                       ? Measure::soak
                             : stage == "job"                        ? Measure::training
                                                                     : Measure::all_reduce;
-    return crew_.plays_library(measure);
+    return crew_->plays_library(measure);
   }
 
   /// What the library failed in is played by the bare transport too.
@@ -216,7 +225,7 @@ class Acceptance {
     report_.library_stages.emplace_back(stage);
     if (stage == "alone" || observer_.is_stopped()) return;
     const std::vector<int> good = nodes(Passed::all_but_failed);
-    Configuration configuration(crew_, pairs_, good, observer_);
+    Configuration configuration(*crew_, pairs_, good, observer_);
     for (Finding& one : report_.findings.parts) {
       if (!one.stage.empty() || one.judgement.verdict != Verdict::fail) continue;
       if (const auto found = configuration.of(one)) acquit(std::exchange(one, *found));
@@ -271,7 +280,9 @@ class Acceptance {
       stage_of(stage).left_out = why->second;
     } else if (nodes.size() < least) {
       stage_of(stage).left_out = least == 1 ? "it needs a node" : fmt::format("it needs {} nodes that passed", least);
-    } else if (!observer_.is_stopped()) {
+    } else if (observer_.is_stopped()) {
+      stage_of(stage).left_out = "the end came first";
+    } else {
       timed(stage, [&] {
         play(nodes);
         compare_library(stage);
@@ -283,7 +294,8 @@ class Acceptance {
     return *std::ranges::find(report_.stages, name, &StageReport::name);
   }
 
-  Crew& crew_;
+  Crew* crew_;
+  std::optional<OnLeaves> on_leaves_;  ///< if speeds have shown them
   const AcceptPlan& plan_;
   PairsPlan pairs_;
   Observer& observer_;

@@ -13,7 +13,7 @@
 namespace tutti::harness::accept {
 namespace {
 
-// Half of the cells between leaves may cross one bad uplink, so a median of them lies between two levels.
+// Half of the cells of a path may be of slow nodes, so a median of them lies between two levels.
 constexpr double kUpperOfCells = 0.75;
 constexpr double kUpperOfRound = 0.65;
 constexpr int kFewNodes = 8;  // with fewer, a round has too few pairs for a quantile
@@ -44,17 +44,21 @@ class Groups {
   std::vector<std::vector<double>> values_;
 };
 
-/// What each round has in common at first sight: an upper quantile of its tests, near and far ones set level.
+/// What each round has in common at first sight: an upper quantile of its tests, those of each path between two leaves
+/// set level.
 std::vector<double> first_shifts(std::span<const Sample> samples, std::span<const int> leaves, int rounds) {
-  std::vector<double> near, far;
-  const auto is_far = [leaves](const Sample& one) { return leaves[at(one.sender)] != leaves[at(one.receiver)]; };
-  for (const Sample& one : samples) (is_far(one) ? far : near).push_back(one.log_speed);
-  const double high_near = or_zero(quantile_of_numbers(near, kUpperOfCells));
-  const double high_far = or_zero(quantile_of_numbers(far, kUpperOfCells));
-  Groups by_round(at(rounds));
-  for (const Sample& one : samples) {
-    by_round.add(at(one.round), one.log_speed - (is_far(one) ? high_far : high_near));
+  const auto leaf_count = static_cast<std::size_t>(*std::ranges::max_element(leaves)) + 1;
+  const auto path_of = [&](const Sample& one) {
+    return at(leaves[at(one.sender)]) * leaf_count + at(leaves[at(one.receiver)]);
+  };
+  Groups by_path(leaf_count * leaf_count);
+  for (const Sample& one : samples) by_path.add(path_of(one), one.log_speed);
+  std::vector<double> high;
+  for (std::size_t path = 0; path < by_path.count(); ++path) {
+    high.push_back(or_zero(by_path.quantile(path, kUpperOfCells)));
   }
+  Groups by_round(at(rounds));
+  for (const Sample& one : samples) by_round.add(at(one.round), one.log_speed - high[path_of(one)]);
   std::vector<double> shifts;
   for (std::size_t round = 0; round < by_round.count(); ++round) {
     shifts.push_back(or_zero(by_round.quantile(round, kUpperOfRound)));

@@ -187,6 +187,8 @@ Status set_key(std::string_view key, const toml::node& node, PretendedCluster& c
   } else if (key == "leaf") {
     TUTTI_RETURN_IF_ERROR(set_number(node, key, 1, kMostNodes, number));
     cluster.leaf_size = static_cast<int>(number);
+  } else if (key == "tells_leaves") {
+    TUTTI_ASSIGN_OR_RETURN(cluster.tells_leaves, flag_of(node, key));
   } else if (key == "seed") {
     TUTTI_RETURN_IF_ERROR(set_number(node, key, 0, std::int64_t{1} << 62, number));
     cluster.seed = static_cast<std::uint64_t>(number);
@@ -201,8 +203,8 @@ Status set_key(std::string_view key, const toml::node& node, PretendedCluster& c
   } else if (key == "rails") {
     return set_rails(node, cluster.rails);
   } else if (key != "fault") {
-    const std::vector<std::string> keys{"nodes",    "leaf",  "seed",    "noise", "older",
-                                        "older_by", "rails", "library", "fault"};
+    const std::vector<std::string> keys{"nodes",    "leaf",  "seed",    "noise",        "older",
+                                        "older_by", "rails", "library", "tells_leaves", "fault"};
     return at_line(node, "{}", unknown_name("key", key, keys).message());
   }
   return {};

@@ -3,6 +3,7 @@
 //
 //   nodes = 64
 //   leaf = 16                  # nodes per leaf switch
+//   tells_leaves = true        # false: an acceptance is not told of them
 //   noise = "typical"          # quiet, typical, heavy, states
 //   seed = 7
 //   older = "25%"              # of the nodes, the last ones, are of an older generation,

@@ -204,11 +204,14 @@ class Culprits {
   std::vector<Finding> found_;
 };
 
-/// What the best fifth of a node's pairs reach, in the better direction.
-double top_of(const Matrix& relative, int node) {
+/// What the best fifth of a node's pairs reach, in the better direction. Of two leaves only pairs within one count: all
+/// that go one way are compared with each other.
+double top_of(const Matrix& relative, const PairPlayer& player, int node) {
   constexpr double kTopFifth = 0.8;
+  const bool are_two_leaves = *std::ranges::max_element(player.leaves()) == 1;
   std::vector<double> out, in;
   for (int other = 0; other < relative.nodes(); ++other) {
+    if (are_two_leaves && player.is_far(node, other)) continue;
     out.push_back(relative(node, other));
     in.push_back(relative(other, node));
   }
@@ -226,7 +229,7 @@ std::optional<Finding> split_of(const PairPlayer& player, const Suspects& suspec
                                 const Limits& limits) {
   constexpr std::size_t kFew = 4;
   constexpr double kManySlow = 0.3, kManyFast = 0.1;   // of the nodes
-  constexpr double kGroupShare = 0.125, kAlike = 0.4;  // of the nodes; of the margin
+  constexpr double kGroupShare = 0.125, kAlike = 0.5;  // of the nodes; of the margin
   constexpr double kTopOfNormal = 0.84;                // the quantile of a normal distribution that noise alone reaches
   constexpr double kDoubts = 2 * 1.2533;               // standard errors of a median
   const double fast = std::log1p(limits.too_fast);
@@ -240,7 +243,7 @@ std::optional<Finding> split_of(const PairPlayer& player, const Suspects& suspec
   for (const int node : player.nodes()) {
     if (player.is_lost(node)) continue;
     const double own_noise = noise.nodes[at(node)];
-    const double top = top_of(suspects.relative, node) - kTopOfNormal * own_noise;
+    const double top = top_of(suspects.relative, player, node) - kTopOfNormal * own_noise;
     if (std::isnan(top)) continue;
     tops.push_back({.value = top, .node = node});
     too_fast += top > fast;
@@ -251,11 +254,20 @@ std::optional<Finding> split_of(const PairPlayer& player, const Suspects& suspec
   }
   if (tops.size() <= kFew) return std::nullopt;
   const auto count = static_cast<double>(tops.size());
-  const auto slow_count = static_cast<double>(depths.size());
+  auto slow_count = static_cast<double>(depths.size());
+  if (*std::ranges::max_element(player.leaves()) == 1) {  // one of two leaves may be slow as a whole
+    constexpr double kFastest = 0.8;
+    std::vector<double> values;
+    for (const Top& top : tops) values.push_back(top.value);
+    const double fastest = quantile_of_numbers(values, kFastest);
+    const auto slower =
+        std::ranges::count_if(tops, [&](const Top& top) { return top.value - fastest < margin_of(limits); });
+    slow_count = std::max(slow_count, static_cast<double>(slower));
+  }
   const bool are_many = slow_count > kManySlow * count || static_cast<double>(too_fast) > kManyFast * count;
   // Faults differ. Many nodes that are slower by the same share are of another kind.
   const bool are_alike = depths.size() >= kFew && slow_count >= kGroupShare * count &&
-                         robust_deviation(depths) < -kAlike * margin_of(limits) * 0.5;
+                         robust_deviation(depths) < -kAlike * margin_of(limits);
   if (!are_many && !are_alike) return std::nullopt;
 
   std::ranges::sort(tops, {}, &Top::value);
@@ -272,6 +284,8 @@ std::optional<Finding> split_of(const PairPlayer& player, const Suspects& suspec
   }
   std::ranges::sort(split.members);
   split.judgement.middle = median_of(slower) - median_of(faster);
+  // One node is no kind of its own, and two kinds differ by more than the margin.
+  if (slower.size() < 2 || faster.size() < 2 || split.judgement.middle > margin_of(limits)) return std::nullopt;
   return split;
 }
 

@@ -13,9 +13,11 @@
 #include "harness/accept/culprits.h"
 #include "harness/accept/findings.h"
 #include "harness/accept/first_pass.h"
+#include "harness/accept/leaves_by_speed.h"
 #include "harness/accept/pair_player.h"
 #include "harness/accept/repeats.h"
 #include "harness/accept/screen.h"
+#include "harness/accept/small_clusters.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::accept {
@@ -103,7 +105,7 @@ void add_first_pass(Finding& finding, const FirstPass& pass, const Fit& fit, con
                                              : (one.sender == finding.first && one.receiver == finding.second) ||
                                                    (one.sender == finding.second && one.receiver == finding.first);
     if (!is_there || std::isnan(one.log_speed)) continue;
-    const double level = player.is_far(one.sender, one.receiver) ? suspects.far : suspects.near;
+    const double level = suspects.level(player.leaves()[at(one.sender)], player.leaves()[at(one.receiver)]);
     const double off = one.log_speed - fit.shifts[at(one.round)] - level;
     if (std::isnan(off)) continue;
     finding.over_time.push_back({.round = one.round, .is_out = one.sender == finding.first, .off = off});
@@ -146,7 +148,9 @@ void set_verdicts(Findings& findings, const PairPlayer& player, const PairsPlan&
     NodeFigures& figures = findings.nodes[at(node)];
     const bool plays = std::ranges::find(player.nodes(), node) != player.nodes().end();
     const bool is_skipped = std::ranges::find(plan.skipped, node) != plan.skipped.end();
-    figures.verdict = is_skipped ? Verdict::skipped : plays && figures.tests > 0 ? Verdict::pass : Verdict::untested;
+    const bool is_whole = findings.rounds == findings.planned_rounds;  // a few rounds say too little
+    const bool is_tested = plays && figures.tests > 0 && is_whole;
+    figures.verdict = is_skipped ? Verdict::skipped : is_tested ? Verdict::pass : Verdict::untested;
     for (const Finding& finding : findings.parts) {
       // It is not known which of two kinds of nodes is right.
       if (finding.what == Class::split && figures.verdict == Verdict::pass) figures.verdict = Verdict::undecided;
@@ -192,7 +196,7 @@ Findings examine_two(PairPlayer& player, const PairsPlan& plan, Observer& observ
   findings.parts = player.findings();
   if (findings.parts.empty()) {
     Judgement asymmetry = judge(differences, plan.limits);
-    const bool is_other_way = asymmetry.verdict != Verdict::fail;
+    const bool is_other_way = asymmetry.verdict != Verdict::fail || asymmetry.is_fast;
     for (auto& visit : differences) {
       for (double& value : visit) value *= is_other_way ? -1 : 1;
     }
@@ -299,18 +303,40 @@ Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer) {
   findings.rounds = pass.played;
   findings.planned_rounds = pass.planned;
   count_pairs(findings, pass, player);
-  const Fit fit = fit_of(pass.samples, player.leaves(), pass.rounds, pass.sweeps);
-  const Suspects suspects = suspects_in(fit.cells, player.leaves(), count, plan.limits);
-  set_figures(findings, suspects, pass, player);
+  Fit fit = fit_of(pass.samples, player.leaves(), pass.rounds, pass.sweeps);
+  if (!plan.are_leaves_known) {
+    Matrix latencies(fit.cells.nodes());
+    for (const Sample& one : pass.latencies) latencies(one.sender, one.receiver) = one.log_speed;
+    auto leaves = leaves_by_speed(latencies, player.nodes(), plan.limits);
+    if (!leaves) leaves = leaves_by_speed(fit.cells, player.nodes(), plan.limits);
+    if (leaves) {
+      findings.leaves = *leaves;
+      player.set_leaves(std::move(*leaves));
+      fit = fit_of(pass.samples, player.leaves(), pass.rounds, pass.sweeps);
+    }
+  }
+  Suspects suspects = suspects_in(fit.cells, player.leaves(), count, plan.limits);
   const NoiseOfTests noise = noise_in(pass.samples, crew.nodes());
   findings.spread_of_repeats = noise.fleet;
 
   std::vector<Finding> found;
+  auto split = split_of(player, suspects, noise, plan.limits);
   if (plan.baseline) {
-    if (auto fleet = fleet_against(*plan.baseline, pass, player, plan.limits)) found.push_back(std::move(*fleet));
+    // It says which of two kinds of nodes is right, if one of them is.
+    if (split) {
+      Suspects of_right = suspects_in(fit.cells, player.leaves(), count, plan.limits, &*plan.baseline);
+      if (std::ranges::count_if(of_right.nodes, &BothWays::are_good) >= 2) {
+        suspects = std::move(of_right);
+        split.reset();
+      }
+    } else if (auto fleet = fleet_against(*plan.baseline, pass, player, plan.limits)) {
+      found.push_back(std::move(*fleet));
+    }
   }
-  auto split = plan.baseline ? std::nullopt : split_of(player, suspects, noise, plan.limits);
-  if (split) {
+  set_figures(findings, suspects, pass, player);
+  if (auto link = link_of_three(pass, player, plan.limits)) {
+    found.push_back(std::move(*link));
+  } else if (split) {
     found.push_back(std::move(*split));
   } else {
     const int most = Repeats::kVisits * Repeats::kPerVisit;  // of one suspect
@@ -329,6 +355,7 @@ Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer) {
     }
     found.insert(found.end(), culprits.begin(), culprits.end());
   }
+  if (auto uplink = uplink_of_two(pass, player, plan.limits)) found.push_back(std::move(*uplink));
   const auto lost = player.findings();
   found.insert(found.end(), lost.begin(), lost.end());
   if (count > kTooFewForSpells) {

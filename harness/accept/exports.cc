@@ -5,7 +5,10 @@
 #include <cmath>
 #include <cstddef>
 #include <ctime>
+#include <map>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -212,6 +215,37 @@ std::string junit_case(std::string_view of, std::string_view name, Verdict verdi
   return text + "    </testcase>\n";
 }
 
+/// What is no node: "link" and "node1, node2".
+struct PartNames {
+  std::string kind, name;
+};
+PartNames names_of_part(const AcceptReport& report, const Finding& finding) {
+  PartNames part{.kind = "fleet", .name = "fleet"};
+  if (is_of_link(finding)) {
+    part = {.kind = "link",
+            .name = fmt::format("{}, {}", report.names.at(static_cast<std::size_t>(finding.first)),
+                                report.names.at(static_cast<std::size_t>(finding.second)))};
+  } else if (is_of_leaf(finding)) {
+    part = {.kind = "uplink", .name = leaf_name(finding.first)};
+  } else if (is_of_library(finding)) {
+    part = {.kind = "configuration", .name = report.library};
+  }
+  if (finding.rail != kNoRail) part.name += ", " + rail_of(report, finding);
+  return part;
+}
+
+/// Comments on parts that fail, and are no node: no node is left out for them.
+std::string part_comments(const AcceptReport& report) {
+  std::string text;
+  for (const Finding& finding : report.findings.parts) {
+    if (is_of_node(finding) || finding.judgement.verdict != Verdict::fail || finding.what == Class::wrong) continue;
+    const char* const warning = finding.what == Class::hung ? ": a job that has both hangs" : "";
+    text += fmt::format("# {} {}  FAIL {}{}\n", names_of_part(report, finding).kind,
+                        names_of_part(report, finding).name, to_string(finding.what), warning);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string hosts_file(const AcceptReport& report) {
@@ -225,7 +259,7 @@ std::string hosts_file(const AcceptReport& report) {
       others += fmt::format("# {}  {} {}\n", name, to_string(verdict_of(report, node)), short_reason(report, node));
     }
   }
-  return text + others;
+  return text + others + part_comments(report);
 }
 
 std::string slurm_file(const AcceptReport& report, std::string_view page) {
@@ -258,7 +292,7 @@ std::string slurm_file(const AcceptReport& report, std::string_view page) {
     text += fmt::format("# {} is {}: {}\n", report.names[static_cast<std::size_t>(node)], to_string(verdict),
                         short_reason(report, node));
   }
-  return text;
+  return text + part_comments(report);
 }
 
 std::string accept_junit(const AcceptReport& report) {
@@ -278,21 +312,13 @@ std::string accept_junit(const AcceptReport& report) {
                           of_rail.verdict, told, counts);
     }
   }
+  std::map<std::pair<std::string, std::string>, int> times;  // each case has a name of its own
   for (const Finding& finding : report.findings.parts) {
     if (is_of_node(finding)) continue;
-    const std::string sentence = sentence_of(report, finding);
-    std::string name = is_of_link(finding)
-                           ? fmt::format("{}, {}", report.names.at(static_cast<std::size_t>(finding.first)),
-                                         report.names.at(static_cast<std::size_t>(finding.second)))
-                       : is_of_leaf(finding)    ? leaf_name(finding.first)
-                       : is_of_library(finding) ? report.library
-                                                : "fleet";
-    if (finding.rail != kNoRail) name += ", " + rail_of(report, finding);
-    cases += junit_case(is_of_link(finding)      ? "link"
-                        : is_of_leaf(finding)    ? "uplink"
-                        : is_of_library(finding) ? "configuration"
-                                                 : "fleet",
-                        name, finding.judgement.verdict, sentence, counts);
+    PartNames part = names_of_part(report, finding);
+    const int before = times[{part.kind, part.name}]++;
+    if (before > 0) part.name += fmt::format(", {}", before + 1);
+    cases += junit_case(part.kind, part.name, finding.judgement.verdict, sentence_of(report, finding), counts);
   }
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
@@ -348,7 +374,27 @@ std::string accept_prometheus(const AcceptReport& report) {
         "# TYPE tutti_accept_rail_verdict gauge\n" +
         by_rail;
   }
-  return verdicts + ratios +
+  std::string parts;
+  for (const Finding& finding : report.findings.parts) {
+    if (is_of_node(finding)) continue;
+    const PartNames part = names_of_part(report, finding);
+    const std::string line =
+        fmt::format("tutti_accept_part_verdict{{{},{},{},{}}} 1\n", text::prometheus_label("part", part.kind),
+                    text::prometheus_label("name", part.name), text::prometheus_label("class", to_string(finding.what)),
+                    text::prometheus_label("verdict", to_string(finding.judgement.verdict)));
+    if (parts.find(line) == parts.npos) parts += line;
+  }
+  if (!parts.empty()) {
+    parts =
+        "# HELP tutti_accept_part_verdict 1 for the verdict of a part that is no node and did not pass\n"
+        "# TYPE tutti_accept_part_verdict gauge\n" +
+        parts;
+  }
+  return verdicts + parts + ratios +
+         fmt::format(
+             "# HELP tutti_accept_conclusion 1 for the verdict of the whole\n"
+             "# TYPE tutti_accept_conclusion gauge\ntutti_accept_conclusion{{{}}} 1\n",
+             text::prometheus_label("verdict", to_string(conclusion_of(report)))) +
          fmt::format(
              "# HELP tutti_accept_end_seconds when the acceptance ended, since 1970\n"
              "# TYPE tutti_accept_end_seconds gauge\ntutti_accept_end_seconds {}\n",

@@ -14,7 +14,7 @@ bool is_of_node(const Finding& finding) { return finding.first >= 0 && finding.s
 bool is_about(const Finding& finding, int node) { return is_of_node(finding) && finding.first == node; }
 
 bool excuses(const Finding& finding, int node, int leaf) {
-  if (is_of_leaf(finding)) return finding.first == leaf;
+  if (is_of_leaf(finding)) return finding.first == leaf || finding.second == leaf;
   return finding.what == Class::split || (is_of_link(finding) && (finding.first == node || finding.second == node));
 }
 

@@ -48,7 +48,7 @@ struct TestOverTime {
 struct Finding {
   Class what = Class::none;
   int first = -1;       ///< a node; of uplink and uplink_dir a leaf; -1: the cluster
-  int second = -1;      ///< the other node of a link
+  int second = -1;      ///< the other node of a link; of uplink_dir the other leaf, if there are two
   bool is_out = true;   ///< of uplink_dir
   Judgement judgement;  ///< verdict, middle, low and high; these are 0 and empty if there is no speed
   int tests = 0;        ///< that the judgement is made of
@@ -92,11 +92,12 @@ struct NodeFigures {
 struct Findings {
   std::vector<Finding> parts;      ///< what is not PASS, gravest first
   std::vector<NodeFigures> nodes;  ///< by node
-  std::vector<double> cells;   ///< [sender * nodes + receiver], logarithm of the ratio to the level; NaN: not tested
-  double level_near = 0;       ///< logarithm of bytes per second within a leaf, NaN if not measured
-  double level_far = 0;        ///< between leaves
-  double level_latency = 0;    ///< logarithm of 1/s
-  double spread_of_nodes = 0;  ///< standard deviations of logarithms
+  std::vector<double> cells;     ///< [sender * nodes + receiver], logarithm of the ratio to the level; NaN: not tested
+  std::vector<int> leaves = {};  ///< by node, if the speeds have shown them; empty: they are those of the crew
+  double level_near = 0;         ///< logarithm of bytes per second within a leaf, NaN if not measured
+  double level_far = 0;          ///< between leaves
+  double level_latency = 0;      ///< logarithm of 1/s
+  double spread_of_nodes = 0;    ///< standard deviations of logarithms
   double spread_of_repeats = 0;
   int pairs = 0;         ///< of nodes that are there
   int tested_pairs = 0;  ///< in both directions
@@ -127,6 +128,7 @@ struct Baseline {
 struct PairsPlan {
   Limits limits = {};
   bool is_full = false;           ///< all pairs, however many nodes there are
+  bool are_leaves_known = true;   ///< else the speeds of the first pass may show them
   std::size_t bytes = 1 << 20;    ///< of a bandwidth test
   std::vector<int> skipped = {};  ///< nodes that must not play
   std::optional<Baseline> baseline = {};

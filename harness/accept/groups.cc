@@ -185,7 +185,9 @@ void GroupsStage::take_speeds(const std::vector<Group>& groups, const std::vecto
       const Outcome& outcome = outcomes[i][j];
       if (outcome.ending == Ending::measured) by_size[groups[i].size()].push_back(outcome.log_speed);
     }
-    for (const auto& [size, speeds] : by_size) {
+    for (const auto& row : by_size) {
+      const std::size_t size = row.first;
+      const std::vector<double>& speeds = row.second;
       if (size != std::ranges::max(groups, {}, &Group::size).size()) continue;  // a rest has a size by chance
       const auto is_same = [&](const SizeFigures& one) { return at(one.nodes) == size && one.test == tests[j]; };
       auto figures = std::ranges::find_if(figures_, is_same);
@@ -201,9 +203,19 @@ void GroupsStage::take_speeds(const std::vector<Group>& groups, const std::vecto
     }
     // Short messages say nothing of bandwidth, and their times are of the order of the noise.
     if (tests[j].bytes < plan_.bytes || tests[j].measure != Measure::all_reduce) continue;
+    // Groups of one leaf are compared with such, and those of several with such.
+    const auto spans_leaves = [this](const Group& group) {
+      return std::ranges::any_of(group, [&](int node) { return crew_.leaf_of(node) != crew_.leaf_of(group.front()); });
+    };
+    std::map<std::pair<std::size_t, bool>, std::vector<double>> alike;
     for (std::size_t i = 0; i < groups.size(); ++i) {
       const Outcome& outcome = outcomes[i][j];
-      const std::vector<double>& speeds = by_size[groups[i].size()];
+      if (outcome.ending != Ending::measured) continue;
+      alike[{groups[i].size(), spans_leaves(groups[i])}].push_back(outcome.log_speed);
+    }
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      const Outcome& outcome = outcomes[i][j];
+      const std::vector<double>& speeds = alike[{groups[i].size(), spans_leaves(groups[i])}];
       if (outcome.ending != Ending::measured || speeds.size() < kLeastToCompare) continue;
       const double off = outcome.log_speed - median_of(speeds);
       for (const int node : groups[i]) visits_[at(node)].back().push_back(off);

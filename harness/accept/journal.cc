@@ -98,6 +98,7 @@ Document document_of(const JournalHead& head) {
   line["kind"] = "accept";
   line["build"] = head.build;
   line["plan"] = head.plan;
+  line["began_s"] = head.began_s;
   line["nodes"] = head.nodes;
   return line;
 }
@@ -155,6 +156,13 @@ Result<std::size_t> JournalCrew::resume(std::string_view journal, const JournalH
         if (line.at("plan").get<std::string>() != head.plan) {
           return error(Code::invalid_argument, "its plan is '{}', now it is '{}'",
                        shown(line.at("plan").get<std::string>()), head.plan);
+        }
+        std::int64_t began_s = 0;
+        TUTTI_RETURN_IF_ERROR(text::read_number(line, "began_s", began_s, 0));
+        const std::int64_t hours = (head.began_s - began_s) / 3600;
+        if (hours >= kHoursOfJournal) {
+          return error(Code::invalid_argument, "its tests are {} h old, and are worth something for {} h: begin anew",
+                       hours, kHoursOfJournal);
         }
         return {};
       }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -18,12 +19,15 @@
 
 namespace tutti::harness::accept {
 
-/// What a journal begins with. Two journals go together if these are equal.
+/// What a journal begins with. Two journals go together if build, nodes and plan are equal, and the older one is not
+/// too old.
 struct JournalHead {
   std::string build;
   std::vector<std::string> nodes;
-  std::string plan;  ///< what the tests depend on, as text
+  std::string plan;          ///< what the tests depend on, as text
+  std::int64_t began_s = 0;  ///< seconds since 1970
 };
+inline constexpr std::int64_t kHoursOfJournal = 24;  ///< for which tests are worth something
 
 /// Plays with `crew`, and writes a line for each outcome. Plays that the journal has are not played again. A play that
 /// was cut off is played anew.

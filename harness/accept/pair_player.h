@@ -25,6 +25,7 @@ class PairPlayer {
   /// Nodes that play, in their order: those that are there and not skipped.
   [[nodiscard]] const std::vector<int>& nodes() const { return nodes_; }
   [[nodiscard]] const std::vector<int>& leaves() const { return leaves_; }  ///< by node of the crew
+  void set_leaves(std::vector<int> leaves) { leaves_ = std::move(leaves); }
   [[nodiscard]] bool is_far(int one, int other) const {
     return leaves_[static_cast<std::size_t>(one)] != leaves_[static_cast<std::size_t>(other)];
   }

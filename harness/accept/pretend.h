@@ -69,6 +69,7 @@ struct NamedNoise {
 struct PretendedCluster {
   int nodes = 8;
   int leaf_size = 4;
+  bool tells_leaves = true;    ///< else an acceptance is not told which leaf a node hangs on
   double spine_cost = 0.1;     ///< what a transfer between leaves loses always
   double generation = 0;       ///< share of the nodes, the last ones, that are older
   double generation_cost = 0;  ///< share of the speed that older nodes lose

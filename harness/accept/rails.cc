@@ -151,7 +151,9 @@ void merge_rails(std::vector<Finding>& parts, const std::vector<std::string>& na
     std::vector<Finding>& same = alike[key_of(one)];
     if (std::ranges::find(same, one.rail, &Finding::rail) == same.end()) same.push_back(one);
   }
-  for (const auto& [key, of_rails] : alike) {
+  for (const auto& row : alike) {
+    const Key& key = row.first;
+    const std::vector<Finding>& of_rails = row.second;
     if (of_rails.size() != names.size() || names.size() < 2) continue;
     std::erase_if(parts, [&](const Finding& one) { return one.rail != kNoRail && key_of(one) == key; });
     parts.push_back(merged(of_rails, std::get<Alike>(key), names));

@@ -92,7 +92,8 @@ void Repeats::set_offsets() {
 }
 
 double Repeats::expected(const Transfer& transfer) const {
-  const double level = player_.is_far(transfer.sender, transfer.receiver) ? suspects_.far : suspects_.near;
+  const auto& leaves = player_.leaves();
+  const double level = suspects_.level(leaves[at(transfer.sender)], leaves[at(transfer.receiver)]);
   return level + offsets_[at(transfer.sender)].out + offsets_[at(transfer.receiver)].in;
 }
 

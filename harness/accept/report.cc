@@ -42,7 +42,11 @@ std::string reason_of(const AcceptReport& report, int node) {
   for (const Finding& finding : report.findings.parts) {
     if (finding.what == Class::wrong && touches(finding, node)) return class_on_rail(report, finding);
   }
-  return {};
+  const Verdict verdict = verdict_of(report, node);
+  if (verdict == Verdict::untested && report.findings.is_interrupted) return "the end came first";
+  const bool is_split =
+      std::ranges::any_of(report.findings.parts, [](const Finding& finding) { return finding.what == Class::split; });
+  return is_split && verdict == Verdict::undecided ? std::string(to_string(Class::split)) : std::string();
 }
 
 const Finding* blame_on_rail(const AcceptReport& report, int node, int rail) {

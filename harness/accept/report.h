@@ -41,7 +41,7 @@ struct InitTimes {
 struct AcceptReport {
   std::vector<std::string> names;     ///< by node
   std::vector<int> leaves;            ///< by node
-  bool are_leaves_known = false;      ///< else uplinks are not tested
+  bool are_leaves_known = false;      ///< said, or shown by speeds; else uplinks are not tested
   std::vector<std::string> absences;  ///< by node: why it is not there; empty: it is
   Limits limits;
   Findings findings;              ///< of all stages
@@ -76,7 +76,7 @@ struct AcceptReport {
 [[nodiscard]] std::string rail_of(const AcceptReport& report, const Finding& finding);
 
 /// What the whole comes to, the gravest first.
-enum class Conclusion { wrong, broken, slow, untested, undecided, interrupted, passed };
+enum class Conclusion { wrong, broken, slow, untested, interrupted, undecided, passed };
 [[nodiscard]] Conclusion conclusion_of(const AcceptReport& report);
 /// "PASS", "FAIL", "UNDECIDED", "ERROR", "INCOMPLETE".
 [[nodiscard]] std::string_view to_string(Conclusion conclusion);

@@ -76,25 +76,35 @@ void Rings::run(const RingVisits& visits) {
   }
 }
 
-/// A difference is to the median of all nodes in the round.
+/// A difference is to the median of the nodes in the round that send and receive as it does: within the leaf, or over
+/// uplinks. Of fewer than three such nodes no median says anything.
 void Rings::take(const std::vector<Group>& rings, const std::vector<std::vector<Outcome>>& outcomes) {
-  std::vector<double> speeds;
+  constexpr std::size_t kLeastAlike = 3;
+  struct Member {
+    int node;
+    double speed;
+  };
+  std::vector<Member> near, far;
   for (std::size_t i = 0; i < rings.size(); ++i) {
     const Outcome& outcome = outcomes[i].front();
     if (outcome.ending == Ending::measured && outcome.members.size() == rings[i].size()) {
-      speeds.insert(speeds.end(), outcome.members.begin(), outcome.members.end());
+      const std::size_t count = rings[i].size();
+      for (std::size_t j = 0; j < count; ++j) {
+        const int leaf = crew_.leaf_of(rings[i][j]);
+        const bool is_near = crew_.leaf_of(rings[i][(j + 1) % count]) == leaf &&
+                             crew_.leaf_of(rings[i][(j + count - 1) % count]) == leaf;
+        if (!std::isnan(outcome.members[j])) (is_near ? near : far).push_back({rings[i][j], outcome.members[j]});
+      }
     } else if (is_failure(outcome)) {
       failed_.push_back(finding_of_group(rings[i], outcome, 1));
     }
   }
-  const double middle = median_of_numbers(speeds);
-  for (std::size_t i = 0; i < rings.size(); ++i) {
-    const std::vector<double>& members = outcomes[i].front().members;
-    if (outcomes[i].front().ending != Ending::measured || members.size() != rings[i].size()) continue;
-    for (std::size_t j = 0; j < members.size(); ++j) {
-      const double off = members[j] - middle;
-      if (!std::isnan(off)) visits_[at(rings[i][j])].back().push_back(off);
-    }
+  for (const std::vector<Member>& alike : {near, far}) {
+    if (alike.size() < kLeastAlike) continue;
+    std::vector<double> speeds;
+    for (const Member& one : alike) speeds.push_back(one.speed);
+    const double middle = median_of_numbers(speeds);
+    for (const Member& one : alike) visits_[at(one.node)].back().push_back(one.speed - middle);
   }
 }
 

@@ -19,11 +19,12 @@ using IsGood = std::function<bool(int sender, int receiver)>;
 
 class Screen {
  public:
-  Screen(const Matrix& cells, const std::vector<int>& leaves, int nodes, const Limits& limits)
+  Screen(const Matrix& cells, const std::vector<int>& leaves, int nodes, const Limits& limits, const Baseline* right)
       : cells_(cells),
         leaves_(leaves),
         playing_(nodes),
         limits_(limits),
+        right_(right),
         suspicion_(suspicion(limits)),
         found_(cells.nodes()) {
     const int leaf_count = *std::ranges::max_element(leaves) + 1;
@@ -33,7 +34,7 @@ class Screen {
 
   Suspects run() {
     for (int turn = 0; turn < kTurns; ++turn) {
-      set_relative();
+      set_relative(turn == 0);
       if (std::ssize(found_.uplinks) >= kLeavesForUplinks) find_uplinks();
       const std::vector<BothWays> before = found_.nodes;
       find_nodes();
@@ -77,22 +78,64 @@ class Screen {
     return playing_ <= kFew ? high_median_of_numbers(medians) : median_of_numbers(medians);
   }
 
-  void set_relative() {
+  /// `is_first`: no uplink is known to be slow.
+  void set_relative(bool is_first) {
     const auto level = [this](bool of_far) {
       const double good = level_of(of_far, [this](int sender, int receiver) {
         return have_good_nodes(sender, receiver) && has_good_uplinks(sender, receiver);
       });
       return std::isnan(good) ? level_of(of_far, [](int, int) { return true; }) : good;
     };
-    found_.near = level(false);
-    found_.far = level(true);
+    if (right_ != nullptr) {
+      found_.near = right_->near;
+      found_.far = right_->far;
+    } else {
+      found_.near = level(false);
+      set_far_levels(level(true), is_first);
+    }
     for (int sender = 0; sender < cells_.nodes(); ++sender) {
       for (int receiver = 0; receiver < cells_.nodes(); ++receiver) {
         found_.relative(sender, receiver) =
             sender == receiver ? kNothing
-                               : cells_(sender, receiver) - (is_far(sender, receiver) ? found_.far : found_.near);
+                               : cells_(sender, receiver) - found_.level(leaves_[at(sender)], leaves_[at(receiver)]);
       }
     }
+  }
+
+  /// One slow uplink of three leaves slows most far cells, and of two leaves all that go one way. So with few leaves
+  /// the level is that of the second fastest path between two leaves at first, and of two leaves each way has its own.
+  void set_far_levels(double usual, bool is_first) {
+    constexpr int kFewLeaves = 4;
+    found_.far = usual;
+    const int leaves = static_cast<int>(found_.uplinks.size());
+    if (leaves < 2 || leaves > kFewLeaves || std::isnan(usual)) return;
+    std::vector<double> paths;
+    for (int from = 0; from < leaves; ++from) {
+      for (int to = 0; to < leaves; ++to) {
+        if (from != to) paths.push_back(path_level(from, to));
+      }
+    }
+    if (leaves == 2) {
+      found_.far = paths[0];
+      found_.far_back = paths[1];
+      return;
+    }
+    if (!is_first) return;
+    std::erase_if(paths, [](double path) { return std::isnan(path); });
+    std::ranges::sort(paths, std::greater<>());
+    if (paths.size() >= 2) found_.far = paths[1];
+  }
+
+  /// The median of the cells from one leaf to another.
+  [[nodiscard]] double path_level(int from, int to) const {
+    std::vector<double> cells;
+    for (int sender = 0; sender < cells_.nodes(); ++sender) {
+      for (int receiver = 0; receiver < cells_.nodes(); ++receiver) {
+        const bool is_of_path = leaves_[at(sender)] == from && leaves_[at(receiver)] == to;
+        if (is_of_path && have_good_nodes(sender, receiver)) cells.push_back(cells_(sender, receiver));
+      }
+    }
+    return median_of_numbers(cells);
   }
 
   /// The median over the nodes of a leaf of the medians of their cells to, or from, good nodes of good leaves.
@@ -125,17 +168,30 @@ class Screen {
     return or_zero(median_of_numbers(cells));
   }
 
-  /// An uplink is a suspect if most of its nodes are slow outside, and not within.
+  /// An uplink is a suspect if most of its nodes are slow outside, and not within. The worst one comes first; the
+  /// others are then judged without it.
   void find_uplinks() {
-    std::vector<BothWays> next(found_.uplinks.size());
-    for (int leaf = 0; leaf < std::ssize(next); ++leaf) {
-      const double inside = std::min(0.0, within(leaf));
-      for (const Way way : kWays) {
-        const double slow = outside(leaf, way);
-        if (slow - inside < suspicion_) next[at(leaf)].of(way) = slow;
+    found_.uplinks.assign(found_.uplinks.size(), {});
+    std::vector<double> inside;
+    for (int leaf = 0; leaf < std::ssize(found_.uplinks); ++leaf) inside.push_back(std::min(0.0, within(leaf)));
+    while (true) {
+      int worst = -1;
+      Way worst_way = Way::out;
+      double worst_depth = suspicion_, worst_value = 0;
+      for (int leaf = 0; leaf < std::ssize(found_.uplinks); ++leaf) {
+        for (const Way way : kWays) {
+          if (found_.uplinks[at(leaf)].of(way) != 0) continue;
+          const double value = outside(leaf, way), depth = value - inside[at(leaf)];
+          if (!(depth < worst_depth)) continue;
+          worst = leaf;
+          worst_way = way;
+          worst_depth = depth;
+          worst_value = value;
+        }
       }
+      if (worst < 0) return;
+      found_.uplinks[at(worst)].of(worst_way) = worst_value;
     }
-    found_.uplinks = std::move(next);
   }
 
   /// The worst row or column leaves first; the others are then judged without it.
@@ -220,6 +276,7 @@ class Screen {
   const std::vector<int>& leaves_;
   int playing_;
   const Limits& limits_;
+  const Baseline* right_;
   double suspicion_;
   Suspects found_;
 };
@@ -228,8 +285,9 @@ class Screen {
 
 double suspicion(const Limits& limits) { return kSuspicious * std::log1p(-limits.margin); }
 
-Suspects suspects_in(const Matrix& cells, const std::vector<int>& leaves, int nodes, const Limits& limits) {
-  return Screen(cells, leaves, nodes, limits).run();
+Suspects suspects_in(const Matrix& cells, const std::vector<int>& leaves, int nodes, const Limits& limits,
+                     const Baseline* right) {
+  return Screen(cells, leaves, nodes, limits, right).run();
 }
 
 }  // namespace tutti::harness::accept

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <vector>
 
 #include "harness/accept/cells.h"
+#include "harness/accept/findings.h"
 #include "harness/accept/schedule.h"
 #include "harness/accept/verdict.h"
 #include "harness/floors.h"
@@ -34,11 +36,16 @@ struct Suspects {
   std::vector<Transfer> links;             ///< slow or too fast in this direction
   Matrix relative;                         ///< cells, less the level of near or far ones
   double near = kNothing, far = kNothing;  ///< levels
+  double far_back = kNothing;              ///< of two leaves: from the second to the first; `far` is the other way
+  [[nodiscard]] double level(int sender_leaf, int receiver_leaf) const {
+    if (sender_leaf == receiver_leaf) return near;
+    return std::isnan(far_back) || sender_leaf < receiver_leaf ? far : far_back;
+  }
 };
 
-/// `nodes`: how many play.
-[[nodiscard]] Suspects suspects_in(const Matrix& cells, const std::vector<int>& leaves, int nodes,
-                                   const Limits& limits);
+/// `nodes`: how many play. `right`: the levels, if they are known; else they are those of most cells.
+[[nodiscard]] Suspects suspects_in(const Matrix& cells, const std::vector<int>& leaves, int nodes, const Limits& limits,
+                                   const Baseline* right = nullptr);
 
 /// Slower than this at first sight is a suspect.
 [[nodiscard]] double suspicion(const Limits& limits);

@@ -2,6 +2,8 @@
 #include "harness/accept/sentences.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -51,14 +53,21 @@ std::string leaf_sentence(const AcceptReport& report, const Finding& finding) {
   const auto nodes = std::ranges::count(report.leaves, finding.first);
   const std::string leaf =
       leaf_name(finding.first).size() == 1 ? "leaf " + leaf_name(finding.first) : leaf_name(finding.first);
+  if (finding.second >= 0) {
+    const std::string other = leaf_name(finding.second);
+    return fmt::format(
+        "everything from {} to {} is {} slower than the way back: the uplink of the one or of the other, "
+        "two leaves cannot say",
+        leaf, other.size() == 1 ? "leaf " + other : other, share_text(finding.judgement));
+  }
   const char* way = "between {} and the other leaves";
   if (finding.what == Class::uplink_dir) {
     way = finding.is_out ? "from {} to the other leaves" : "from the other leaves to {}";
   }
   const std::string when = finding.detail.empty() ? "" : " " + finding.detail;
-  return fmt::format("everything {} is {} slow{}, nothing within it: its uplink. Its {} are not to blame",
+  return fmt::format("everything {} is {} slow{}, nothing within it: its uplink. Its {} {} not to blame",
                      fmt::format(fmt::runtime(way), leaf), share_text(finding.judgement), when,
-                     text::counted(nodes, "node"));
+                     text::counted(nodes, "node"), nodes == 1 ? "is" : "are");
 }
 
 std::string split_sentence(const AcceptReport& report, const Finding& finding) {
@@ -162,9 +171,8 @@ std::string link_sentence(const AcceptReport& report, const Finding& finding) {
             first, second);
       }
       return fmt::format(
-          "{} and {} are {} below the baseline together: which of them, or the path, two hosts cannot "
-          "say. Add a third",
-          first, second, share);
+          "{} and {} are {} {} the baseline together: which of them, or the path, two hosts cannot say. Add a third",
+          first, second, share, finding.judgement.middle < 0 ? "below" : "above");
     default:
       return fmt::format("{} and {}: {}", first, second, to_string(finding.what));
   }
@@ -202,20 +210,31 @@ std::string counts_text(const AcceptReport& report) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// "2 links and an uplink failed"; empty: none did.
+/// "wrong data between 2 nodes; 2 links and an uplink failed; a link undecided"; empty: nothing of the kind.
 std::string parts_text(const AcceptReport& report) {
-  const auto count = [&report](auto is_one) {
+  const auto count = [&report](bool has_failed, auto is_one) {
     return std::ranges::count_if(report.findings.parts, [&](const Finding& finding) {
-      return finding.judgement.verdict == Verdict::fail && is_one(finding);
+      return (finding.judgement.verdict == Verdict::fail) == has_failed && is_one(finding);
     });
   };
-  std::vector<std::string> words;
-  const auto add = [&words](std::ptrdiff_t number, const char* one, const char* many) {
-    if (number > 0) words.push_back(number == 1 ? one : fmt::format("{} {}", number, many));
-  };
-  add(count(is_of_link), "a link", "links");
-  add(count(is_of_leaf), "an uplink", "uplinks");
-  return words.empty() ? std::string() : fmt::format("{} failed", text::joined(words));
+  const auto is_wrong = [](const Finding& finding) { return finding.what == Class::wrong; };
+  const auto is_link = [](const Finding& finding) { return is_of_link(finding) && finding.what != Class::wrong; };
+  const auto is_of_library = [](const Finding& finding) { return finding.what == Class::configuration; };
+  std::vector<std::string> texts;
+  if (const auto pairs = count(true, is_wrong); pairs > 0) {
+    texts.push_back(fmt::format("wrong data in {}", text::counted(pairs, "group")));
+  }
+  for (const bool has_failed : {true, false}) {
+    std::vector<std::string> words;
+    const auto add = [&words](std::ptrdiff_t number, const char* one, const char* many) {
+      if (number > 0) words.push_back(number == 1 ? one : fmt::format("{} {}", number, many));
+    };
+    add(count(has_failed, is_link), "a link", "links");
+    add(count(has_failed, is_of_leaf), "an uplink", "uplinks");
+    if (has_failed) add(count(true, is_of_library), "a configuration", "configurations");
+    if (!words.empty()) texts.push_back(fmt::format("{} {}", text::joined(words), has_failed ? "failed" : "undecided"));
+  }
+  return fmt::format("{}", fmt::join(texts, "; "));
 }
 
 std::string pairs_text(const AcceptReport& report) {
@@ -325,7 +344,12 @@ std::string verdict_sentence(const AcceptReport& report) {
   for (int node = 0; node < std::ssize(report.names); ++node) passed += verdict_of(report, node) == Verdict::pass;
   const std::string counts = counts_text(report);
   if (findings.parts.size() == 1) {
-    text += fmt::format("{}. ", sentence_of(report, findings.parts.front()));
+    std::string sentence = sentence_of(report, findings.parts.front());
+    const bool begins_with_a_word = std::ranges::any_of(std::array{"all ", "everything ", "on ", "the "},
+                                                        [&](const char* word) { return sentence.starts_with(word); });
+    if (begins_with_a_word)
+      sentence.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(sentence.front())));
+    text += sentence + ". ";
     if (passed > 0 && report.names.size() > 2) {
       text += passed == std::ssize(report.names)
                   ? fmt::format("All {} passed. ", text::counted(passed, "node"))

@@ -88,6 +88,7 @@ Result<AcceptPlan> plan_from_toml(std::string_view text) {
       if (stages == nullptr) return wrong_toml_type(value, "stage", "tables: [[stage]]");
       plan.stages.clear();
       for (const toml::node& one : *stages) TUTTI_RETURN_IF_ERROR(add_stage(one, plan));
+      if (plan.stages.empty()) return at_line(value, "'stage' names none: leave it out to play all");
     } else {
       return unknown_key(value, key.str(), {"margin", "too_fast", "message_size", "seed", "stage"});
     }

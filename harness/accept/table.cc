@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstddef>
 #include <ctime>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "harness/accept/sentences.h"
 #include "harness/cases/sweep.h"
 #include "harness/statistics/statistics.h"
+#include "harness/text/text.h"
 
 namespace tutti::harness::accept {
 namespace {
@@ -283,6 +286,14 @@ std::string init_line(const AcceptReport& report) {
       more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
+std::vector<std::string> sizes_of_leaves(const AcceptReport& report) {
+  std::map<int, int> sizes;
+  for (const int leaf : report.leaves) ++sizes[leaf];
+  std::vector<std::string> texts;
+  for (const auto& [leaf, size] : sizes) texts.push_back(fmt::to_string(size));
+  return texts;
+}
+
 }  // namespace
 
 std::string accept_table(const AcceptReport& report) {
@@ -299,6 +310,14 @@ std::string accept_table(const AcceptReport& report) {
     }
   }
   if (!report.are_leaves_known) text += "# Leaves are not known, so uplinks are UNTESTED: --leaves 16, or a file\n";
+  if (!report.findings.leaves.empty()) {
+    text += fmt::format("# Leaves are not told; by the speeds there are {}, of {} nodes. --leaves FILE says them\n",
+                        sizes_of_leaves(report).size(), text::joined(sizes_of_leaves(report)));
+  }
+  const std::set<int> leaves(report.leaves.begin(), report.leaves.end());
+  if (report.are_leaves_known && leaves.size() == 2) {
+    text += "# Two leaves: an uplink that is slow both ways is UNTESTED, since no third leaf is beside it\n";
+  }
   for (const InventoryNote& note : report.inventory) text += fmt::format("# inventory: {}\n", note.what);
   for (const StageReport& stage : report.stages) {
     if (!stage.left_out.empty()) text += fmt::format("# stage {} is left out: {}\n", stage.name, stage.left_out);

@@ -247,7 +247,9 @@ std::string json_of(const TrainRecord& record) {
       {"command", record.command},     {"started", record.started},
       {"seed", record.seed},           {"machine", parse_json<nlohmann::ordered_json>(record.machine_json)},
       {"diagnosis", record.diagnosis}, {"rows", nlohmann::ordered_json::array()}};
-  for (const auto& [job, row] : record.results) {
+  for (const auto& result : record.results) {
+    const TrainJob& job = result.job;
+    const TrainRow& row = result.row;
     nlohmann::ordered_json one{
         {"ranks", job.ranks},        {"ranks_as", job.ranks_as}, {"transport", job.transport},
         {"buffers", job.buffers},    {"images", job.images},     {"learned", job.learned},

@@ -22,7 +22,7 @@ FAULTS = [
     (FAULT.format("nic", 'node = "node5"\nshare = "30%"'), 4, ["FAIL. node5 is slow: ", "and not alone: its NIC"], "node5"),
     (FAULT.format("link", 'nodes = ["node2", "node9"]\nshare = "30%"'), 4, ["FAIL. node2 and node9 are slow with each other only"], None),
     (FAULT.format("link-dir", 'nodes = ["node9", "node2"]\nshare = "30%"'), 4, ["FAIL. node9 sends to node2 "], None),
-    (FAULT.format("uplink", 'leaf = "C"\nshare = "30%"'), 4, ["FAIL. everything between leaf C and the other leaves"], None),
+    (FAULT.format("uplink", 'leaf = "C"\nshare = "30%"'), 4, ["FAIL. Everything between leaf C and the other leaves"], None),
     (FAULT.format("too-fast", 'nodes = ["node2", "node9"]\nshare = "30%"'), 4, ["FAIL. node2 and node9 are ", "faster with each other"], None),
     (FAULT.format("wrong", 'nodes = ["node2", "node9"]'), 1, ["FAIL. node9 receives wrong data from node2: element 17"], "node2,node9"),
     (FAULT.format("hung", 'nodes = ["node2", "node9"]'), 5, ["FAIL. node2 and node9 hang with each other; both work with others"], None),
@@ -32,6 +32,32 @@ FAULTS = [
     ('older = "50%"\nolder_by = "30%"\n', 6, ["UNDECIDED. 8 nodes are ", "only --baseline says"], None),
 ]
 USUAL = "nodes = 16\nleaf = 4\nseed = 3\n"
+# Clusters of few nodes, few leaves, leaves of uneven size, two generations, and leaves that nobody tells: nodes, leaf, what else
+# there is, the exit code, how the verdict begins, who is excluded.
+OF_LEAF_B = FAULT.format("uplink", 'leaf = "B"\nshare = "25%"')
+ONE_WAY_B = FAULT.format("uplink-dir", 'leaf = "B"\nshare = "30%"')
+UNTOLD, OLDER = "tells_leaves = false\n", 'older = "{}"\nolder_by = "20%"\n'
+SHAPES = [
+    (2, 2, FAULT.format("link-dir", 'nodes = ["node2", "node1"]\nshare = "40%"'), 4, "FAIL. node2 sends to node1 ", ""),
+    (2, 2, FAULT.format("link-dir", 'nodes = ["node1", "node2"]\nshare = "40%"'), 4, "FAIL. node1 sends to node2 ", ""),
+    (3, 3, FAULT.format("link", 'nodes = ["node2", "node1"]\nshare = "30%"'), 4, "FAIL. node1 and node2 are slow with each other only", ""),
+    (3, 3, FAULT.format("link-dir", 'nodes = ["node2", "node3"]\nshare = "30%"'), 4, "FAIL. node2 sends to node3 ", ""),
+    (3, 3, FAULT.format("nic", 'node = "node2"\nshare = "30%"'), 4, "FAIL. node2 is slow: ", "node2"),
+    (9, 8, "", 0, "9 nodes passed", ""),
+    (17, 16, "", 0, "17 nodes passed", ""),
+    (12, 4, OF_LEAF_B, 4, "FAIL. Everything between leaf B and the other leaves is ", ""),
+    (12, 4, ONE_WAY_B, 4, "FAIL. Everything from leaf B to the other leaves is ", ""),
+    (16, 4, OF_LEAF_B + OF_LEAF_B.replace('"B"', '"D"'), 4, "FAIL. 16 of 16 nodes passed; 2 uplinks failed.", ""),
+    (16, 8, ONE_WAY_B, 4, "FAIL. Everything from leaf B to leaf A is ", ""),
+    (64, 16, OLDER.format("20%"), 6, "UNDECIDED. 13 nodes are ", ""),
+    (32, 16, OLDER.format("25%"), 6, "UNDECIDED. 8 nodes are ", ""),
+    (16, 8, OLDER.format("50%"), 6, "UNDECIDED. 8 nodes are ", ""),
+    (8, 4, UNTOLD, 0, "8 nodes passed", ""),
+    (64, 16, UNTOLD, 0, "64 nodes passed", ""),
+    (16, 16, UNTOLD, 0, "16 nodes passed", ""),
+    (64, 16, UNTOLD + OF_LEAF_B, 4, "FAIL. Everything between leaf B and the other leaves is ", ""),
+    (32, 32, UNTOLD + OLDER.format("50%"), 6, "UNDECIDED. 16 nodes are ", ""),
+]
 
 
 class Cluster(unittest.TestCase):
@@ -62,6 +88,74 @@ class Pretended(Cluster):
         words = subprocess.run(["sh", "-c", "echo sbatch $(head -1 x.exclude.slurm) job.sh"], cwd=self.folder, text=True,
                                capture_output=True, check=True).stdout
         self.assertEqual(words, "sbatch job.sh\n")
+
+    def test_few_nodes_few_leaves_and_leaves_that_nobody_tells(self):
+        for nodes, leaf, others, code, sentence, excluded in SHAPES:
+            for seed in [1, 2]:
+                with self.subTest((nodes, leaf, others, seed)):
+                    result = self.accept(f"nodes = {nodes}\nleaf = {leaf}\nseed = {seed}\n{others}", "--exclude", self.folder / "x")
+                    self.assertEqual(result.code, code, result)
+                    self.assertTrue(result.out.splitlines()[1].startswith(f"# tutti accept: {sentence}"), result)
+                    option = (self.folder / "x.exclude.slurm").read_text().splitlines()[0]
+                    self.assertEqual(option.removeprefix("--exclude="), excluded, result)
+
+    def test_leaves_that_speeds_show_are_told(self):
+        result = self.accept("nodes = 12\nleaf = 4\ntells_leaves = false\n")
+        self.assertIn("# Leaves are not told; by the speeds there are 3, of 4, 4 and 4 nodes. --leaves FILE says them\n", result.out)
+        result = self.accept("nodes = 12\nleaf = 12\ntells_leaves = false\n")
+        self.assertIn("# Leaves are not known, so uplinks are UNTESTED", result.out)
+        result = self.accept("nodes = 16\nleaf = 8\n")
+        self.assertIn("# Two leaves: an uplink that is slow both ways is UNTESTED", result.out)
+
+    def test_a_baseline_says_which_of_two_kinds_is_right(self):
+        self.accept("nodes = 16\nleaf = 16\n", "--json", self.folder / "good.json")
+        result = self.accept("nodes = 16\nleaf = 16\n" + OLDER.format("50%"), "--baseline", self.folder / "good.json",
+                             "--stages", "pairs", "--exclude", self.folder / "x")
+        self.assertEqual(result.code, 4, result)
+        option = (self.folder / "x.exclude.slurm").read_text().splitlines()[0]
+        self.assertEqual(option, "--exclude=" + ",".join(f"node{i}" for i in range(9, 17)), result)
+
+    def test_what_was_not_tested_has_not_passed(self):
+        result = self.accept("nodes = 64\nleaf = 16\n" + FAULT.format("nic-out", 'node = "node17"\nshare = "31%"'), "--budget", "1us",
+                             "--exclude", self.folder / "x", "--prometheus", self.folder / "x.prom")
+        self.assertEqual(result.code, 3, result)
+        self.assertIn("INCOMPLETE. 0 of 64 nodes passed, 64 untested. No pair tested.", result.out, result)
+        self.assertIn("# stage pairs is left out: the end came first", result.out)
+        hosts = (self.folder / "x.exclude.hosts").read_text().splitlines()
+        self.assertEqual([line for line in hosts if not line.startswith("#")], [], hosts)
+        self.assertIn('tutti_accept_conclusion{verdict="INCOMPLETE"} 1\n', (self.folder / "x.prom").read_text())
+
+    def test_parts_that_are_no_nodes_are_in_the_files(self):
+        for fault, comment, labels in [
+                (FAULT.format("hung", 'nodes = ["node3", "node5"]'), "# link node3, node5  FAIL hung: a job that has both hangs",
+                 'part="link",name="node3, node5",class="hung",verdict="FAIL"'),
+                (FAULT.format("uplink", 'leaf = "C"\nshare = "30%"'), "# uplink C  FAIL uplink",
+                 'part="uplink",name="C",class="uplink",verdict="FAIL"')]:
+            self.accept(USUAL + fault, "--exclude", self.folder / "x", "--prometheus", self.folder / "x.prom")
+            for name in ["x.exclude.hosts", "x.exclude.slurm"]:
+                self.assertIn(comment, (self.folder / name).read_text().splitlines())
+            self.assertIn(f"tutti_accept_part_verdict{{{labels}}} 1\n", (self.folder / "x.prom").read_text())
+            self.assertIn('tutti_accept_conclusion{verdict="FAIL"} 1\n', (self.folder / "x.prom").read_text())
+
+    def test_one_output_may_be_stdout(self):
+        result = self.accept(USUAL, "--json", "-")
+        self.assertEqual(json.loads(result.out)["verdict"], "PASS")
+        self.assertIn("16 nodes passed", result.err)
+        result = self.accept(USUAL, "--json", "-", "--junit", "-")
+        self.assertEqual((result.code, result.out), (2, ""), result)
+        self.assertIn("'-', stdout, takes one of", result.err)
+
+    def test_a_resumed_run_is_of_the_same_cluster(self):
+        self.accept(USUAL, "--stages", "pairs", "--lines", self.folder / "x.lines")
+        for cluster, words, said in [(USUAL.replace("seed = 3", "seed = 4"), [], "its plan is "), (USUAL, ["--leaves", "8"], "its plan is ")]:
+            result = self.accept(cluster, "--stages", "pairs", "--resume", self.folder / "x.lines", *words)
+            self.assertEqual(result.code, 2, result)
+            self.assertIn(said, result.err)
+        lines = (self.folder / "x.lines").read_text()
+        (self.folder / "x.lines").write_text(re.sub(r'"began_s":\d+', '"began_s":1000', lines))
+        result = self.accept(USUAL, "--stages", "pairs", "--resume", self.folder / "x.lines")
+        self.assertEqual(result.code, 2, result)
+        self.assertIn("h old, and are worth something for 24 h: begin anew", result.err)
 
     def test_each_fault_has_its_sentence_exit_code_and_exclusion(self):
         for fault, code, words, excluded in FAULTS:
@@ -120,7 +214,7 @@ class Pretended(Cluster):
         self.assertEqual(self.accept(slow).code, 0, "nobody can see it without a baseline")
         result = self.accept(slow, "--baseline", base)
         self.assertEqual(result.code, 4, result)
-        self.assertRegex(result.out.splitlines()[1], r"FAIL. all 16 nodes are 1[3-7]\.\d % \(.*\) below the baseline")
+        self.assertRegex(result.out.splitlines()[1], r"FAIL. All 16 nodes are 1[3-7]\.\d % \(.*\) below the baseline")
 
     def test_a_suite_says_what_is_played_and_an_option_goes_before_it(self):
         suite = self.folder / "suite.toml"
@@ -160,6 +254,7 @@ class Pretended(Cluster):
             result = self.accept(cluster, "--nagios")
             self.assertEqual((result.code, len(result.out.splitlines())), (code, 1), result)
             self.assertTrue(result.out.startswith(begin), result)
+            self.assertEqual(result.out.count(begin[6:-2]), 1, result)
 
     def test_mistakes_are_named(self):
         for words, said in [(["--margin", "90%"], "--margin: '90%' is no share from 0.5% to 50%: did you mean '50%'?"),
