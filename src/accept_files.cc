@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/accept_files.h"
 
+#include <array>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -20,9 +21,35 @@ namespace {
 
 namespace accept = harness::accept;
 
+/// Errors: invalid_argument naming the option that would write over a file that is read.
+Status check_inputs(const AcceptRequest& request) {
+  struct Row {
+    const char* flag;
+    std::string path;
+  };
+  const std::array inputs{Row{"--pretend", request.pretend}, Row{"--suite", request.suite},
+                          Row{"--baseline", request.baseline}, Row{"--leaves", request.leaves},
+                          Row{"--resume", request.resume}};
+  const std::array outputs{Row{"--json", request.json},           Row{"--html", request.html},
+                           Row{"--junit", request.junit},         Row{"--prometheus", request.prometheus},
+                           Row{"--lines", request.lines},         Row{"--exclude", request.hosts_path()},
+                           Row{"--exclude", request.slurm_path()}};
+  for (const Row& output : outputs) {
+    for (const Row& input : inputs) {
+      std::error_code none;
+      if (input.path.empty() || output.path.empty() || !std::filesystem::equivalent(output.path, input.path, none))
+        continue;
+      return error(Code::invalid_argument, "{}: '{}' is read, by {}: name another file", output.flag,
+                   shown(output.path), input.flag);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Status open_files(const AcceptRequest& request, harness::OutputFiles& files) {
+  TUTTI_RETURN_IF_ERROR(check_inputs(request));
   for (const std::string& path :
        {request.json, request.junit, request.prometheus, request.hosts_path(), request.slurm_path()}) {
     if (path != harness::kStdoutPath) TUTTI_RETURN_IF_ERROR(files.open(path));

@@ -19,7 +19,8 @@ std::optional<double> log_speed_of(const nlohmann::json& fleet, const char* key)
   const nlohmann::json& value = fleet.at(key);
   if (!value.is_number()) return std::nullopt;
   const double speed = value.get<double>();
-  if (!std::isfinite(speed) || speed <= 0) return std::nullopt;
+  constexpr double kLeast = 1, kMost = 1e15;  // bytes per second
+  if (!(speed >= kLeast && speed <= kMost)) return std::nullopt;
   return std::log(speed);
 }
 
@@ -37,6 +38,11 @@ Result<Baseline> baseline_from_json(std::string_view text) {
     if (document.at("kind").get<std::string>() != "accept") {
       return error(Code::invalid_argument, "it is no result of `tutti accept`");
     }
+    int version = 0;
+    TUTTI_RETURN_IF_ERROR(text::read_number(document, "version", version, 0));
+    if (version != kVersionOfJson) {
+      return error(Code::invalid_argument, "it is of version {}: known is {}", version, kVersionOfJson);
+    }
     const std::string verdict = document.at("verdict").get<std::string>();
     if (verdict != "PASS") {
       return error(Code::invalid_argument, "its verdict is {}: a baseline is a run that passed", shown(verdict));
@@ -50,7 +56,7 @@ Result<Baseline> baseline_from_json(std::string_view text) {
     if (all.rails.empty()) return error(Code::invalid_argument, "it has no speed of pairs");
     return all;
   };
-  return text::read_json(Code::invalid_argument, "no result of `tutti accept`", text, read);
+  return text::read_json(Code::invalid_argument, "a result of `tutti accept`", text, read);
 }
 
 }  // namespace tutti::harness::accept

@@ -10,6 +10,8 @@
 
 namespace tutti::harness::accept {
 
+inline constexpr int kVersionOfJson = 1;  ///< of what `--json` writes
+
 /// From the JSON of an earlier acceptance (accept_json). Errors: invalid_argument if it is no such document, did not
 /// pass, or has no speed.
 [[nodiscard]] Result<Baseline> baseline_from_json(std::string_view text);

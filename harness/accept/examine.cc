@@ -79,17 +79,16 @@ void set_figures(Findings& findings, const Suspects& suspects, const FirstPass& 
   }
 }
 
+/// Of all nodes, those too that are not there.
 void count_pairs(Findings& findings, const FirstPass& pass, const PairPlayer& player) {
   const int count = static_cast<int>(player.leaves().size());
   std::vector<bool> tested(at(count) * at(count));
   for (const Sample& one : pass.samples) {
     if (!std::isnan(one.log_speed)) tested[at(one.sender) * at(count) + at(one.receiver)] = true;
   }
-  const auto& nodes = player.nodes();
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    for (std::size_t j = i + 1; j < nodes.size(); ++j) {
-      const std::size_t there = at(nodes[i]) * at(count) + at(nodes[j]);
-      const std::size_t back = at(nodes[j]) * at(count) + at(nodes[i]);
+  for (int one = 0; one < count; ++one) {
+    for (int other = one + 1; other < count; ++other) {
+      const std::size_t there = at(one) * at(count) + at(other), back = at(other) * at(count) + at(one);
       ++findings.pairs;
       findings.tested_pairs += tested[there] && tested[back];
     }

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/accept/baseline.h"
 #include "harness/accept/sentences.h"
 #include "harness/text/escapes.h"
 #include "harness/text/json_writer.h"
@@ -405,7 +406,7 @@ std::string accept_json(const AcceptReport& report) {
   const Findings& findings = report.findings;
   Document document;
   document["kind"] = "accept";
-  document["version"] = 1;
+  document["version"] = kVersionOfJson;
   document["verdict"] = to_string(conclusion_of(report));
   document["sentence"] = verdict_sentence(report);
   document["command"] = report.command;

@@ -99,7 +99,7 @@ struct Findings {
   double level_latency = 0;      ///< logarithm of 1/s
   double spread_of_nodes = 0;    ///< standard deviations of logarithms
   double spread_of_repeats = 0;
-  int pairs = 0;         ///< of nodes that are there
+  int pairs = 0;         ///< of all nodes
   int tested_pairs = 0;  ///< in both directions
   int rounds = 0;        ///< of the first pass, in which this many were to be played:
   int planned_rounds = 0;

@@ -178,7 +178,7 @@ Result<std::size_t> JournalCrew::resume(std::string_view journal, const JournalH
       records.push_back({std::move(key), std::move(outcome)});
       return {};
     };
-    const Status status = text::read_json(Code::invalid_argument, "no line of a journal", text, read);
+    const Status status = text::read_json(Code::invalid_argument, "a line of a journal", text, read);
     if (!status.is_ok()) return wrong(number, status.message());
   }
   if (number == 0) return error(Code::invalid_argument, "it has no whole line");

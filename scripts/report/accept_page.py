@@ -217,8 +217,9 @@ def time_line(document: dict, finding: dict, at: int):
         return figure
 
     middle = numpy.median([value for *_, value in tests])
+    repeats = len(visits) - (0 in visits)
     alt = (f"{len(tests)} tests of {who}{rail} in the order of time, in percent of the level: the first pass in {WINDOWS} windows, then "
-           f"{len(visits) - (0 in visits)} visits of repeats. Their median is {middle:+.1f} %. The dashed line is the margin.")
+           f"{repeats} {'visit' if repeats == 1 else 'visits'} of repeats. Their median is {middle:+.1f} %. The dashed line is the margin.")
     return drawn(f"time-{at}", f"{who}{rail}: {'their' if len(nodes) == 2 else 'its'} tests over time", alt, "time", "", draw)
 
 

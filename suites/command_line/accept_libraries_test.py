@@ -18,7 +18,7 @@ FAULTS = [
      r"the configuration of gloo, not the hardware\. All 8 nodes passed", True),
     (FAULT.format("nic", SLOW5), 4, r"node5 is slow: .*: its NIC, cable or port", False),
     (FAULT.format("link", 'nodes = ["node2", "node7"]\nshare = "30%"\n' + OF_LIBRARY), 4, r"node2 and node7 are slow with gloo only: ", True),
-    (FAULT.format("fleet", 'share = "60%"\n' + OF_LIBRARY), 4, r"on 8 nodes gloo is slower than tutti by (5[89]|6[0-2])\.\d % .*: the configuration of gloo", True),
+    (FAULT.format("fleet", 'share = "60%"\n' + OF_LIBRARY), 4, r"On 8 nodes gloo is slower than tutti by (5[89]|6[0-2])\.\d % .*: the configuration of gloo", True),
 ]
 
 

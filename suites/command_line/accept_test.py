@@ -145,6 +145,31 @@ class Pretended(Cluster):
         self.assertEqual((result.code, result.out), (2, ""), result)
         self.assertIn("'-', stdout, takes one of", result.err)
 
+    def test_what_is_read_is_not_written_over(self):
+        for flag in ["--json", "--html", "--lines"]:
+            result = self.accept(USUAL, flag, self.folder / "cluster.toml")
+            self.assertEqual(result.code, 2, result)
+            self.assertIn("is read, by --pretend: name another file", result.err)
+        self.assertEqual((self.folder / "cluster.toml").read_text(), USUAL)
+        self.accept(USUAL, "--json", self.folder / "x.json")
+        text = (self.folder / "x.json").read_text()
+        for changed, said in [(text.replace('"version": 1', '"version": 99', 1), "it is of version 99: known is 1"), ("[]", "is not a JSON object"),
+                              (re.sub(r'"(near|far)_bytes_per_second": [0-9.e+]+', r'"\1_bytes_per_second": 1e-300', text), "no speed of pairs")]:
+            (self.folder / "y.json").write_text(changed)
+            result = self.accept(USUAL, "--baseline", self.folder / "y.json")
+            self.assertEqual(result.code, 2, result)
+            self.assertIn(said, result.err)
+
+    def test_a_lines_file_with_a_mark_of_byte_order_is_resumed(self):
+        self.accept(USUAL, "--stages", "pairs", "--lines", self.folder / "x.lines")
+        whole = (self.folder / "x.lines").read_bytes()
+        (self.folder / "x.lines").write_bytes(b"\xef\xbb\xbf" + whole[:40000])
+        for _ in range(2):
+            result = self.accept(USUAL, "--stages", "pairs", "--resume", self.folder / "x.lines")
+            self.assertEqual((result.code, result.err), (0, ""), result)
+        lines = (self.folder / "x.lines").read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines()
+        self.assertGreater(len([json.loads(line) for line in lines]), whole[:40000].count(b"\n"))
+
     def test_a_resumed_run_is_of_the_same_cluster(self):
         self.accept(USUAL, "--stages", "pairs", "--lines", self.folder / "x.lines")
         for cluster, words, said in [(USUAL.replace("seed = 3", "seed = 4"), [], "its plan is "), (USUAL, ["--leaves", "8"], "its plan is ")]:

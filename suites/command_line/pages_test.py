@@ -17,7 +17,7 @@ COMMANDS = ["run", "check", "check soak", "check repeat", "prove", "explain", "d
 OF_OTHERS = {"--benchmark_filter", "--bind-to", "--build", "--double", "--gtest_filter", "--install", "--least", "--list", "--most",
              "--cflags", "--libs", "--mpicc", "--name", "--no_python", "--nproc_per_node", "--out", "--output", "--pack", "--prefix", "--preset",
              "--ranks-per-gpu", "--same", "--share", "--short", "--slowed", "--target", "--with", "--map-by", "--mca", "--nnodes",
-             "--ntasks-per-node", "--distribution", "--mpi", "--nodes", "--redirects", "--tee", "--rdzv_id"}
+             "--ntasks-per-node", "--distribution", "--mpi", "--nodes", "--exclusive", "--partition", "--time", "--redirects", "--tee", "--rdzv_id"}
 
 
 def pages():
