@@ -103,11 +103,13 @@ void Alone::add_to(Findings& findings) const {
   }
   const bool is_split =
       std::ranges::any_of(findings.parts, [](const Finding& one) { return one.what == Class::split; });
-  if (!is_split && !are_a_kind(slow)) {
-    for (const auto& [node, judgement] : slow) add_slow(findings, node, judgement);
-  } else if (!is_split) {
-    add_split(findings, slow);
-  }
+  if (is_split || slow.empty()) return;
+  const bool are_known = std::ranges::all_of(slow, [&findings](const auto& one) {
+    return findings.nodes[at(one.first)].verdict == Verdict::fail;
+  });
+  const bool are_two = there_.size() == 2;  // which of them is right?
+  if (!are_known && (are_two || are_a_kind(slow))) return add_split(findings, slow);
+  for (const auto& [node, judgement] : slow) add_slow(findings, node, judgement);
 }
 
 void Alone::take(const std::vector<Group>& groups, const std::vector<std::vector<Outcome>>& outcomes) {
@@ -129,7 +131,8 @@ void Alone::take(const std::vector<Group>& groups, const std::vector<std::vector
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const Outcome& outcome = outcomes[i].front();
     if (outcome.ending != Ending::measured) continue;
-    visits_[at(groups[i].front())].back().push_back(outcome.log_speed - middle);
+    const double off = outcome.log_speed - middle;
+    visits_[at(groups[i].front())].back().push_back(speeds.size() == 2 ? 2 * off : off);  // of two: from the other
   }
 }
 

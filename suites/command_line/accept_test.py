@@ -40,6 +40,7 @@ UNTOLD, OLDER = "tells_leaves = false\n", 'older = "{}"\nolder_by = "20%"\n'
 SHAPES = [
     (2, 2, FAULT.format("link-dir", 'nodes = ["node2", "node1"]\nshare = "40%"'), 4, "FAIL. node2 sends to node1 ", ""),
     (2, 2, FAULT.format("link-dir", 'nodes = ["node1", "node2"]\nshare = "40%"'), 4, "FAIL. node1 sends to node2 ", ""),
+    (2, 2, FAULT.format("node", 'node = "node2"\nshare = "20%"'), 6, "UNDECIDED. 1 node is ", ""),
     (3, 3, FAULT.format("link", 'nodes = ["node2", "node1"]\nshare = "30%"'), 4, "FAIL. node1 and node2 are slow with each other only", ""),
     (3, 3, FAULT.format("link-dir", 'nodes = ["node2", "node3"]\nshare = "30%"'), 4, "FAIL. node2 sends to node3 ", ""),
     (3, 3, FAULT.format("nic", 'node = "node2"\nshare = "30%"'), 4, "FAIL. node2 is slow: ", "node2"),
@@ -110,8 +111,9 @@ class Pretended(Cluster):
     def test_a_baseline_says_which_of_two_kinds_is_right(self):
         self.accept("nodes = 16\nleaf = 16\n", "--json", self.folder / "good.json")
         result = self.accept("nodes = 16\nleaf = 16\n" + OLDER.format("50%"), "--baseline", self.folder / "good.json",
-                             "--stages", "pairs", "--exclude", self.folder / "x")
+                             "--stages", "alone,pairs", "--exclude", self.folder / "x")
         self.assertEqual(result.code, 4, result)
+        self.assertIn("FAIL. 8 of 16 nodes passed, 8 failed.", result.out)
         option = (self.folder / "x.exclude.slurm").read_text().splitlines()[0]
         self.assertEqual(option, "--exclude=" + ",".join(f"node{i}" for i in range(9, 17)), result)
 
