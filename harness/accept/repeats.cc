@@ -338,9 +338,12 @@ void Repeats::repeat_links() {
     Round left = todo;
     while (!left.empty() && !player_.is_stopped()) {
       std::set<int> busy;
+      std::set<std::pair<int, int>> paths;  // one pair of each, so that nodes are left for its controls
       Round pairs, rest;
       for (const Transfer& pair : left) {
-        const bool is_free = !busy.contains(pair.sender) && !busy.contains(pair.receiver);
+        const auto path = std::minmax({player_.leaves()[at(pair.sender)], player_.leaves()[at(pair.receiver)]});
+        const bool is_alone = path.first == path.second || !paths.contains(path);
+        const bool is_free = !busy.contains(pair.sender) && !busy.contains(pair.receiver) && is_alone;
         const bool has_room =
             static_cast<double>(busy.size()) <= kBusyShare * static_cast<double>(player_.nodes().size());
         if (!is_free || !has_room) {
@@ -348,6 +351,7 @@ void Repeats::repeat_links() {
           continue;
         }
         busy.insert({pair.sender, pair.receiver});
+        paths.insert(path);
         pairs.push_back(pair);
       }
       left = std::move(rest);
