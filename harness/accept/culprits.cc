@@ -286,6 +286,9 @@ std::optional<Finding> split_of(const PairPlayer& player, const Suspects& suspec
   split.judgement.middle = median_of(slower) - median_of(faster);
   // One node is no kind of its own, and two kinds differ by more than the margin.
   if (slower.size() < 2 || faster.size() < 2 || split.judgement.middle > margin_of(limits)) return std::nullopt;
+  // A few slow nodes that are not alike are faults.
+  const bool are_few = slower.size() < faster.size() && static_cast<double>(slower.size()) <= kManySlow * count;
+  if (are_few && !are_alike) return std::nullopt;
   return split;
 }
 
