@@ -44,12 +44,15 @@ class Groups {
   std::vector<std::vector<double>> values_;
 };
 
-/// What each round has in common at first sight: an upper quantile of its tests, those of each path between two leaves
-/// set level.
-std::vector<double> first_shifts(std::span<const Sample> samples, std::span<const int> leaves, int rounds) {
+/// What each round has in common at first sight: an upper quantile of its tests, near and far ones set level, or those
+/// of each path between two leaves. Where a pair plays once, the tests of a path lie in few rounds, so that what these
+/// have in common cannot be told from the path.
+std::vector<double> first_shifts(std::span<const Sample> samples, std::span<const int> leaves, int rounds, int sweeps) {
   const auto leaf_count = static_cast<std::size_t>(*std::ranges::max_element(leaves)) + 1;
-  const auto path_of = [&](const Sample& one) {
-    return at(leaves[at(one.sender)]) * leaf_count + at(leaves[at(one.receiver)]);
+  const auto path_of = [&](const Sample& one) -> std::size_t {
+    const int from = leaves[at(one.sender)], to = leaves[at(one.receiver)];
+    if (sweeps > 1) return at(from) * leaf_count + at(to);
+    return from == to || leaf_count == 1 ? 0 : 1;
   };
   Groups by_path(leaf_count * leaf_count);
   for (const Sample& one : samples) by_path.add(path_of(one), one.log_speed);
@@ -214,7 +217,7 @@ Fit fit_of(std::span<const Sample> samples, std::span<const int> leaves, int rou
                "a sample is of a round beyond {}", rounds);
   Fit fit(nodes);
   fit.shifts.assign(at(rounds), 0);
-  if (nodes >= kFewNodes) fit.shifts = first_shifts(samples, leaves, rounds);
+  if (nodes >= kFewNodes) fit.shifts = first_shifts(samples, leaves, rounds, sweeps);
   const int turns = sweeps == 1 ? kTurns - 1 : kTurns;
   for (int turn = 0;; ++turn) {
     fit.cells = cells_of(samples, fit.shifts, nodes, sweeps);
