@@ -334,16 +334,20 @@ void Repeats::repeat_links() {
     return has_well({.kind = Kind::link, .first = pair.sender, .second = pair.receiver}) &&
            has_well({.kind = Kind::link, .first = pair.receiver, .second = pair.sender});
   };
+  constexpr int kNodesOfFarPair = 1 + static_cast<int>(kControlsOfLeaves);  // on each of its leaves
+  std::vector<int> sizes(suspects_.uplinks.size());
+  for (const int node : player_.nodes()) ++sizes[at(player_.leaves()[at(node)])];
   for (int look = 0; look < per_visit_ && !todo.empty(); ++look) {
     Round left = todo;
     while (!left.empty() && !player_.is_stopped()) {
       std::set<int> busy;
-      std::set<std::pair<int, int>> paths;  // one pair of each, so that nodes are left for its controls
+      std::map<std::pair<int, int>, int> paths;  // few pairs of each, so that nodes are left for their controls
       Round pairs, rest;
       for (const Transfer& pair : left) {
         const auto path = std::minmax({player_.leaves()[at(pair.sender)], player_.leaves()[at(pair.receiver)]});
-        const bool is_alone = path.first == path.second || !paths.contains(path);
-        const bool is_free = !busy.contains(pair.sender) && !busy.contains(pair.receiver) && is_alone;
+        const int most = std::max(1, std::min(sizes[at(path.first)], sizes[at(path.second)]) / kNodesOfFarPair);
+        const bool has_controls = path.first == path.second || paths[path] < most;
+        const bool is_free = !busy.contains(pair.sender) && !busy.contains(pair.receiver) && has_controls;
         const bool has_room =
             static_cast<double>(busy.size()) <= kBusyShare * static_cast<double>(player_.nodes().size());
         if (!is_free || !has_room) {
@@ -351,7 +355,7 @@ void Repeats::repeat_links() {
           continue;
         }
         busy.insert({pair.sender, pair.receiver});
-        paths.insert(path);
+        ++paths[path];
         pairs.push_back(pair);
       }
       left = std::move(rest);

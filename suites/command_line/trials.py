@@ -111,7 +111,8 @@ class Trial:
             result, self.seconds = end_of(run, kind.limit)
             if result is None:
                 return [f"{self}: still there {self.seconds:.2f} s after the signal\n{run.texts()}"]
-            knows_pid = self.backends == OWN or kept != ""  # under mpirun a rank tells its pid when it has started
+            has_row = kept.count("\n") > 1  # beside the heading
+            knows_pid = self.backends == OWN or has_row  # under mpirun a rank tells its pid when it has started
             problems = check_end(run, result, self.rank, pid, kind.words, kept, knows_pid)
             self.rows = max(0, kept.count("\n") - 1)
             return [f"{self}: {problem}" for problem in problems] + ([f"{result}"] if problems else [])
