@@ -126,14 +126,13 @@ Status check_baseline(const accept::AcceptPlan& plan, const std::vector<std::str
 
 std::string plan_text(const AcceptRequest& request, const accept::AcceptPlan& plan, const std::string& cluster) {
   std::string text = fmt::format(
-      "{} over {}, --ranks-per-node {}, rails {}, stages {}, not blocking: {}, soak {:g} s, margin {:g}, too fast "
-      "{:g}, "
-      "seed {}, {} pairs, {} B, {}",
+      "{} over {}, --ranks-per-node {}, rails {}, stages {}, not blocking: {}, soak {:g} s, margin {:g}, "
+      "too fast {:g}, confidence {:g}, seed {}, {} pairs, {} B, {}",
       request.backend, request.transport.empty() ? "usual" : request.transport, request.ranks_per_node,
       request.rails.empty() ? "usual" : request.rails, fmt::join(plan.stages, ","),
       plan.not_blocking.empty() ? "none" : fmt::format("{}", fmt::join(plan.not_blocking, ",")), plan.soak_seconds,
-      plan.pairs.limits.margin, plan.pairs.limits.too_fast, plan.pairs.seed, plan.pairs.is_full ? "all" : "usual",
-      plan.pairs.bytes, cluster);
+      plan.pairs.limits.margin, plan.pairs.limits.too_fast, plan.pairs.limits.confidence, plan.pairs.seed,
+      plan.pairs.is_full ? "all" : "usual", plan.pairs.bytes, cluster);
   if (!request.baseline.empty()) text += ", baseline " + request.baseline;
   return text;
 }

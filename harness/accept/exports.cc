@@ -339,7 +339,8 @@ std::string accept_prometheus(const AcceptReport& report) {
     const auto at = static_cast<std::size_t>(node);
     const std::string name = text::prometheus_label("node", report.names[at]);
     const Finding* const finding = blame_of(report, node);
-    verdicts += fmt::format("tutti_accept_verdict{{{},{},{}}} 1\n", name,
+    verdicts += fmt::format("tutti_accept_verdict{{{},{},{},{}}} 1\n", name,
+                            text::prometheus_label("stage", finding == nullptr ? "" : finding->stage),
                             text::prometheus_label("class", finding == nullptr ? "" : to_string(finding->what)),
                             text::prometheus_label("verdict", to_string(verdict_of(report, node))));
     if (at >= report.findings.nodes.size()) continue;

@@ -18,7 +18,7 @@ namespace tutti::harness::accept {
 [[nodiscard]] std::string slurm_file(const AcceptReport& report, std::string_view page);
 /// A suite with a case per node, and one per finding of a link or leaf.
 [[nodiscard]] std::string accept_junit(const AcceptReport& report);
-/// tutti_accept_verdict{node,class,verdict} and tutti_accept_of_fleet_ratio{node,direction}.
+/// tutti_accept_verdict{node,stage,class,verdict} and tutti_accept_of_fleet_ratio{node,direction}.
 [[nodiscard]] std::string accept_prometheus(const AcceptReport& report);
 /// One document; `--baseline` reads it again.
 [[nodiscard]] std::string accept_json(const AcceptReport& report);

@@ -77,6 +77,9 @@ Result<AcceptPlan> plan_from_toml(std::string_view text) {
       TUTTI_RETURN_IF_ERROR(set_share(value, "margin", kMargins, plan.pairs.limits.margin));
     } else if (key.str() == "too_fast") {
       TUTTI_RETURN_IF_ERROR(set_share(value, "too_fast", kMargins, plan.pairs.limits.too_fast));
+    } else if (key.str() == "confidence") {
+      constexpr ShareRange kConfidences{.least = 0.9, .most = 0.9999, .usual = 0.999};
+      TUTTI_RETURN_IF_ERROR(set_share(value, "confidence", kConfidences, plan.pairs.limits.confidence));
     } else if (key.str() == "message_size") {
       TUTTI_RETURN_IF_ERROR(set_bytes(value, "message_size", plan.pairs.bytes));
     } else if (key.str() == "seed") {
@@ -90,7 +93,7 @@ Result<AcceptPlan> plan_from_toml(std::string_view text) {
       for (const toml::node& one : *stages) TUTTI_RETURN_IF_ERROR(add_stage(one, plan));
       if (plan.stages.empty()) return at_line(value, "'stage' names none: leave it out to play all");
     } else {
-      return unknown_key(value, key.str(), {"margin", "too_fast", "message_size", "seed", "stage"});
+      return unknown_key(value, key.str(), {"margin", "too_fast", "confidence", "message_size", "seed", "stage"});
     }
   }
   return plan;

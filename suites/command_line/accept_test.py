@@ -212,7 +212,7 @@ class Pretended(Cluster):
         self.assertTrue(finding["low"] < finding["of_fleet"] < finding["high"] < -0.2, finding)
         suite = xml.etree.ElementTree.parse(files["x.xml"]).getroot().find("testsuite")
         self.assertEqual((suite.get("tests"), suite.get("failures")), ("16", "1"))
-        self.assertIn('tutti_accept_verdict{node="node5",class="nic-out",verdict="FAIL"} 1\n', files["x.prom"].read_text())
+        self.assertIn('tutti_accept_verdict{node="node5",stage="pairs",class="nic-out",verdict="FAIL"} 1\n', files["x.prom"].read_text())
         lines = [json.loads(line) for line in files["x.jsonl"].read_text().splitlines()]
         self.assertEqual(lines[0]["nodes"], [f"node{i}" for i in range(1, 17)])
         pairs = {tuple(sorted(line["group"])) for line in lines[1:] if line["stage"] == "pairs"}

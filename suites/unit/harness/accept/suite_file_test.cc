@@ -18,11 +18,12 @@ std::string refusal_in(std::string_view text) { return std::string(plan_from_tom
 
 TEST(AcceptSuiteFile, SaysWhatIsPlayed) {
   const auto read = plan_from_toml(
-      "margin = \"8%\"\ntoo_fast = \"20%\"\nmessage_size = \"4M\"\nseed = 9\n"
+      "margin = \"8%\"\ntoo_fast = \"20%\"\nconfidence = \"99%\"\nmessage_size = \"4M\"\nseed = 9\n"
       "[[stage]]\nname = \"pairs\"\nfull = true\n[[stage]]\nname = \"soak\"\ntime = \"5m\"\nblocking = false\n");
   ASSERT_TRUE(read.is_ok()) << read.status().message();
   const AcceptPlan& plan = read.value();
   EXPECT_DOUBLE_EQ(plan.pairs.limits.margin, 0.08);
+  EXPECT_DOUBLE_EQ(plan.pairs.limits.confidence, 0.99);
   EXPECT_DOUBLE_EQ(plan.pairs.limits.too_fast, 0.2);
   EXPECT_EQ(plan.pairs.bytes, std::size_t{4} << 20);
   EXPECT_EQ(plan.pairs.seed, 9U);
@@ -36,6 +37,8 @@ TEST(AcceptSuiteFile, WithoutStagesAllArePlayed) { EXPECT_EQ(plan_from_toml("").
 
 TEST(AcceptSuiteFile, RefusesWhatItDoesNotKnowWithItsLine) {
   EXPECT_THAT(refusal_in("\nmargin = \"80%\""), HasSubstr("line 2: 'margin' is '80%': allowed are 0.5% to 50%"));
+  EXPECT_THAT(refusal_in("confidence = \"100%\""), HasSubstr("allowed are 90% to 99.99%: did you mean '99.99%'?"));
+  EXPECT_THAT(refusal_in("stage = []"), HasSubstr("line 1: 'stage' names none"));
   EXPECT_THAT(refusal_in("margn = \"5%\""), HasSubstr("line 1: unknown key 'margn': did you mean 'margin'?"));
   EXPECT_THAT(refusal_in("[[stage]]\nname = \"pears\""), HasSubstr("line 2: unknown stage 'pears'"));
   EXPECT_THAT(refusal_in("[[stage]]\nfull = true"), HasSubstr("line 1: a stage needs `name"));
