@@ -241,8 +241,9 @@ std::string part_comments(const AcceptReport& report) {
   for (const Finding& finding : report.findings.parts) {
     if (is_of_node(finding) || finding.judgement.verdict != Verdict::fail || finding.what == Class::wrong) continue;
     const char* const warning = finding.what == Class::hung ? ": a job that has both hangs" : "";
-    text += fmt::format("# {} {}  FAIL {}{}\n", names_of_part(report, finding).kind,
-                        names_of_part(report, finding).name, to_string(finding.what), warning);
+    const PartNames part = names_of_part(report, finding);
+    text += fmt::format("# {} {}  FAIL {}{}\n", part.kind, text::one_line(printable(part.name)),
+                        to_string(finding.what), warning);
   }
   return text;
 }
