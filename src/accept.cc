@@ -92,12 +92,15 @@ int exit_code_of_report(const accept::AcceptReport& report) {
   return exit_usage;
 }
 
+/// Whether the exit code is of a part that failed.
+bool has_failed(int code) { return code == exit_wrong || code == exit_slower || code == exit_crash; }
+
 /// As Nagios wants it: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
 int nagios_code_of(int code) {
   constexpr int kWarning = 1, kCritical = 2, kUnknown = 3;
   if (code == exit_ok) return code;
   if (code == exit_undecided) return kWarning;
-  return code == exit_wrong || code == exit_slower || code == exit_crash ? kCritical : kUnknown;
+  return has_failed(code) ? kCritical : kUnknown;
 }
 
 /// What differs between the hosts, and what would spoil a measurement there. A starter has started the hosts' processes
@@ -228,8 +231,7 @@ int run_accept(const AcceptRequest& request) {
   const int code = exit_code_of_report(report);
   if (own_watcher.signal() != 0 && !request.is_nagios) {
     complain(error(Code::aborted, "{}", harness::interruption_text(own_watcher.signal())));
-    const bool has_failed = code == exit_wrong || code == exit_crash || code == exit_slower;
-    return has_failed ? code : exit_interrupted;  // what was found stays found
+    return has_failed(code) ? code : exit_interrupted;  // what was found stays found
   }
   if (own_watcher.is_over_budget() && report.findings.is_interrupted) {
     complain(error(Code::unavailable, "--budget: {} are over; what is missing was not tested", request.budget));

@@ -39,14 +39,18 @@ Result<std::vector<int>> leaves_of(const std::string& text, const std::vector<st
   return error(leaves.status().code(), "'{}': {}", shown(text), leaves.status().message());
 }
 
+void put_on(std::vector<int> leaves, OwnedCrew& owned) {
+  if (owned.below == nullptr) owned.below = std::move(owned.crew);
+  owned.crew = std::make_unique<accept::OnLeaves>(*owned.below, std::move(leaves));
+}
+
 /// The crew on the leaves that --leaves says, if it does.
 Result<OwnedCrew> on_leaves(OwnedCrew owned, const AcceptRequest& request) {
   if (request.leaves.empty()) return owned;
   std::vector<std::string> names;
   for (int node = 0; node < owned.crew->nodes(); ++node) names.push_back(owned.crew->name_of(node));
   TUTTI_ASSIGN_OR_RETURN(std::vector<int> leaves, of_flag("--leaves", leaves_of(request.leaves, names)));
-  if (owned.below == nullptr) owned.below = std::move(owned.crew);
-  owned.crew = std::make_unique<accept::OnLeaves>(*owned.below, std::move(leaves));
+  put_on(std::move(leaves), owned);
   owned.are_leaves_known = true;
   return owned;
 }
@@ -140,8 +144,7 @@ Result<OwnedCrew> crew_of(const AcceptRequest& request) {
   owned.crew = std::make_unique<accept::PretendedCrew>(std::move(kept));
   if (!owned.are_leaves_known) {
     std::vector<int> one(static_cast<std::size_t>(owned.crew->nodes()), 0);
-    owned.below = std::move(owned.crew);
-    owned.crew = std::make_unique<accept::OnLeaves>(*owned.below, std::move(one));
+    put_on(std::move(one), owned);
   }
   return on_leaves(std::move(owned), request);
 }

@@ -107,9 +107,10 @@ class Acceptance {
     }
     report_.findings.is_interrupted |= observer_.is_stopped();
     const bool are_pairs_missing = has(plan_, "pairs") && report_.findings.planned_rounds == 0;
-    for (NodeFigures& node : report_.findings.nodes) {
-      const bool is_unknown = report_.findings.is_interrupted && are_pairs_missing && node.verdict == Verdict::pass;
-      if (is_unknown) node.verdict = Verdict::untested;
+    if (report_.findings.is_interrupted && are_pairs_missing) {
+      for (NodeFigures& node : report_.findings.nodes) {
+        if (node.verdict == Verdict::pass) node.verdict = Verdict::untested;
+      }
     }
     return std::move(report_);
   }

@@ -104,9 +104,8 @@ void Alone::add_to(Findings& findings) const {
   const bool is_split =
       std::ranges::any_of(findings.parts, [](const Finding& one) { return one.what == Class::split; });
   if (is_split || slow.empty()) return;
-  const bool are_known = std::ranges::all_of(slow, [&findings](const auto& one) {
-    return findings.nodes[at(one.first)].verdict == Verdict::fail;
-  });
+  const bool are_known = std::ranges::all_of(
+      slow, [&findings](const auto& one) { return findings.nodes[at(one.first)].verdict == Verdict::fail; });
   const bool are_two = there_.size() == 2;  // which of them is right?
   if (!are_known && (are_two || are_a_kind(slow))) return add_split(findings, slow);
   for (const auto& [node, judgement] : slow) add_slow(findings, node, judgement);

@@ -79,7 +79,7 @@ void set_figures(Findings& findings, const Suspects& suspects, const FirstPass& 
   }
 }
 
-/// Of all nodes, those too that are not there.
+/// Counts the pairs of all nodes, also of those that are not there.
 void count_pairs(Findings& findings, const FirstPass& pass, const PairPlayer& player) {
   const int count = static_cast<int>(player.leaves().size());
   std::vector<bool> tested(at(count) * at(count));

@@ -189,8 +189,6 @@ Document json_of_rail(const AcceptReport& report, std::size_t rail) {
   return one;
 }
 
-bool is_of_library(const Finding& finding) { return finding.what == Class::configuration; }
-
 struct JunitCounts {
   int tests = 0, failures = 0, errors = 0, skipped = 0;
 };
@@ -396,12 +394,10 @@ std::string accept_prometheus(const AcceptReport& report) {
   return verdicts + parts + ratios +
          fmt::format(
              "# HELP tutti_accept_conclusion 1 for the verdict of the whole\n"
-             "# TYPE tutti_accept_conclusion gauge\ntutti_accept_conclusion{{{}}} 1\n",
-             text::prometheus_label("verdict", to_string(conclusion_of(report)))) +
-         fmt::format(
+             "# TYPE tutti_accept_conclusion gauge\ntutti_accept_conclusion{{{}}} 1\n"
              "# HELP tutti_accept_end_seconds when the acceptance ended, since 1970\n"
              "# TYPE tutti_accept_end_seconds gauge\ntutti_accept_end_seconds {}\n",
-             report.ended_s);
+             text::prometheus_label("verdict", to_string(conclusion_of(report))), report.ended_s);
 }
 
 std::string accept_json(const AcceptReport& report) {

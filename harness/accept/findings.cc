@@ -7,6 +7,8 @@ namespace tutti::harness::accept {
 
 bool is_of_leaf(const Finding& finding) { return finding.what == Class::uplink || finding.what == Class::uplink_dir; }
 
+bool is_of_library(const Finding& finding) { return finding.what == Class::configuration; }
+
 bool is_of_link(const Finding& finding) { return finding.second >= 0 && !is_of_leaf(finding); }
 
 bool is_of_node(const Finding& finding) { return finding.first >= 0 && finding.second < 0 && !is_of_leaf(finding); }

@@ -68,6 +68,7 @@ struct Finding {
 [[nodiscard]] bool is_of_node(const Finding& finding);
 [[nodiscard]] bool is_of_link(const Finding& finding);
 [[nodiscard]] bool is_of_leaf(const Finding& finding);
+[[nodiscard]] bool is_of_library(const Finding& finding);
 /// About this node itself.
 [[nodiscard]] bool is_about(const Finding& finding, int node);
 /// Whether it tells why a node is slow with others, though the node itself need not be: a slow uplink of its leaf, a

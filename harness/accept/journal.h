@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/accept/crew.h"
+#include "harness/accept/crew_around.h"
 #include "harness/accept/findings.h"
 #include "harness/floors.h"
 #include "impl/types/status.h"
@@ -31,12 +31,12 @@ inline constexpr std::int64_t kHoursOfJournal = 24;  ///< for which tests are wo
 
 /// Plays with `crew`, and writes a line for each outcome. Plays that the journal has are not played again. A play that
 /// was cut off is played anew.
-class JournalCrew final : public Crew {
+class JournalCrew final : public CrewAround {
  public:
   using Write = std::function<void(std::string_view line)>;
 
   /// `crew` and `write` outlive it.
-  JournalCrew(Crew& crew, const Write& write) : crew_(crew), write_(write) {}
+  JournalCrew(Crew& crew, const Write& write) : CrewAround(crew), write_(write) {}
 
   /// Writes the head. Called once, before play.
   void begin(const JournalHead& head) const;
@@ -46,17 +46,6 @@ class JournalCrew final : public Crew {
   /// The stage and the round of the tests that follow.
   void set_round(std::string_view stage, int round);
 
-  [[nodiscard]] int nodes() const override { return crew_.nodes(); }
-  [[nodiscard]] std::string name_of(int node) const override { return crew_.name_of(node); }
-  [[nodiscard]] int leaf_of(int node) const override { return crew_.leaf_of(node); }
-  [[nodiscard]] std::string absence_of(int node) const override { return crew_.absence_of(node); }
-  [[nodiscard]] std::vector<std::string> rails() const override { return crew_.rails(); }
-  [[nodiscard]] std::string library() const override { return crew_.library(); }
-  [[nodiscard]] bool plays_library(Measure measure) const override { return crew_.plays_library(measure); }
-  [[nodiscard]] std::string bare_system() const override { return crew_.bare_system(); }
-  [[nodiscard]] std::string absence_of_rail(int node, int rail) const override {
-    return crew_.absence_of_rail(node, rail);
-  }
   [[nodiscard]] std::vector<std::vector<Outcome>> play(const std::vector<Group>& groups,
                                                        const std::vector<Test>& tests) override;
 
@@ -77,7 +66,6 @@ class JournalCrew final : public Crew {
                                                         const std::vector<Test>& tests) const;
   void write(const Group& group, const Test& test, const Outcome& outcome);
 
-  Crew& crew_;
   const Write& write_;
   std::string stage_;
   int round_ = 0;

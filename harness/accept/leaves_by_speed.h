@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes hang on the same leaf switch, where nobody has said it: pairs within a leaf may be faster than others.
+// Finds the nodes of each leaf switch if nobody has told them. Pairs within a leaf may be faster than others.
 #pragma once
 
 #include <optional>

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/accept/crew.h"
+#include "harness/accept/crew_around.h"
 #include "harness/accept/findings.h"
 #include "harness/floors.h"
 #include "impl/types/status.h"
@@ -24,23 +24,17 @@ inline constexpr std::size_t kMostRails = 16;
 [[nodiscard]] Result<std::vector<std::string>> parse_rails(std::string_view text);
 
 /// `crew`, all tests of which go over one of its rails. A node without that rail is absent.
-class OnRail final : public Crew {
+class OnRail final : public CrewAround {
  public:
   /// `crew` outlives it.
-  OnRail(Crew& crew, int rail) : crew_(crew), rail_(rail) {}
-  [[nodiscard]] int nodes() const override { return crew_.nodes(); }
-  [[nodiscard]] std::string name_of(int node) const override { return crew_.name_of(node); }
-  [[nodiscard]] int leaf_of(int node) const override { return crew_.leaf_of(node); }
+  OnRail(Crew& crew, int rail) : CrewAround(crew), rail_(rail) {}
   [[nodiscard]] std::string absence_of(int node) const override;
+  [[nodiscard]] std::vector<std::string> rails() const override { return {}; }
+  [[nodiscard]] std::string absence_of_rail(int /*node*/, int /*rail*/) const override { return {}; }
   [[nodiscard]] std::vector<std::vector<Outcome>> play(const std::vector<Group>& groups,
                                                        const std::vector<Test>& tests) override;
-  void pause() override { crew_.pause(); }
-  [[nodiscard]] std::string library() const override { return crew_.library(); }
-  [[nodiscard]] bool plays_library(Measure measure) const override { return crew_.plays_library(measure); }
-  [[nodiscard]] std::string bare_system() const override { return crew_.bare_system(); }
 
  private:
-  Crew& crew_;
   int rail_;
 };
 

@@ -219,7 +219,6 @@ std::string parts_text(const AcceptReport& report) {
   };
   const auto is_wrong = [](const Finding& finding) { return finding.what == Class::wrong; };
   const auto is_link = [](const Finding& finding) { return is_of_link(finding) && finding.what != Class::wrong; };
-  const auto is_of_library = [](const Finding& finding) { return finding.what == Class::configuration; };
   std::vector<std::string> texts;
   if (const auto pairs = count(true, is_wrong); pairs > 0) {
     texts.push_back(fmt::format("wrong data in {}", text::counted(pairs, "group")));

@@ -311,8 +311,9 @@ std::string accept_table(const AcceptReport& report) {
   }
   if (!report.are_leaves_known) text += "# Leaves are not known, so uplinks are UNTESTED: --leaves 16, or a file\n";
   if (!report.findings.leaves.empty()) {
+    const std::vector<std::string> sizes = sizes_of_leaves(report);
     text += fmt::format("# Leaves are not told; by the speeds there are {}, of {} nodes. --leaves FILE says them\n",
-                        sizes_of_leaves(report).size(), text::joined(sizes_of_leaves(report)));
+                        sizes.size(), text::joined(sizes));
   }
   const std::set<int> leaves(report.leaves.begin(), report.leaves.end());
   if (report.are_leaves_known && leaves.size() == 2) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints a table of trials: `accept_study [KINDS [NODES [SHARES [NOISE [CLUSTERS [SEED [LEAST [full]]]]]]]]`, lists with
-// commas; kinds may be all, none and mixed. With LEAST it fails if a cell of usual noise has an F1 below it, if more
-// than 1 in 500 healthy clusters have a false alarm, or if an analysis takes more than 1 s of up to 1,024 nodes. With
-// `full` every pair plays, however many nodes there are.
+// Prints a table of trials: `accept_study [KINDS [NODES [SHARES [NOISE [CLUSTERS [SEED [LEAST [full]]]]]]]]`, lists
+// with commas; kinds may be all, none and mixed. With LEAST it fails if a cell of usual noise has an F1 below it. It
+// fails too if more than 1 in 500 healthy clusters have a false alarm, or if the analysis of up to 1,024 nodes takes
+// more than 1 s. With `full` every pair plays, however many nodes there are.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
