@@ -21,9 +21,7 @@
 #include "harness/record/launches.h"
 #include "harness/record/row_json.h"
 #include "harness/record/row_stamp.h"
-#include "harness/report/flight.h"
 #include "harness/report/json.h"
-#include "harness/text/counted.h"
 #include "harness/text/streams.h"
 #include "impl/communicator/communicator.h"
 #include "impl/communicator/selection_table.h"
@@ -32,6 +30,7 @@
 #include "impl/types/printable.h"
 #include "src/failed_start.h"
 #include "src/program.h"
+#include "src/run_files.h"
 #include "src/session_messages.h"
 #include "src/starts.h"
 #include "src/transports.h"
@@ -205,37 +204,10 @@ void complain_behind_progress(const Status& why) {
   complain(why);
 }
 
-/// After a hang: writes the last operations of the ranks, where their journals have any, and prints how to read them.
-void record_calls(const std::string& folder, const std::vector<std::vector<StartedCall>>& calls) {
-  if (std::ranges::all_of(calls, &std::vector<StartedCall>::empty)) return;
-  const Status written = harness::write_flight(folder, calls);
-  if (!written.is_ok()) {
-    complain(error(written.code(), "--flight: {}", written.message()));
-    return;
-  }
-  harness::to_stderr(fmt::format(
-      "# the last operations of {} ranks are in '{}': python3 -m torch.distributed.flight_recorder.fr_trace {} "
-      "--prefix {}\n",
-      calls.size(), shown(folder), shown(folder), harness::kFlightPrefix));
-}
-
-/// After a hang: writes the stacks of the ranks' processes, if they could be read.
-void record_stacks(const std::string& folder, int ranks, const std::vector<harness::RankStack>& stacks) {
-  if (stacks.empty()) return;
-  const Status written = harness::write_stacks(folder, ranks, stacks);
-  if (!written.is_ok()) {
-    complain(error(written.code(), "--flight: {}", written.message()));
-    return;
-  }
-  harness::to_stderr(fmt::format("# the stacks of {} are in '{}/{}'\n",
-                                 harness::counted(std::ssize(stacks), "process", "es"), shown(folder),
-                                 harness::kStacksName));
-}
-
 Ended run_job(const SessionSpec& spec, const harness::Topology& topology, const Starter& starter,
               const JobsRequest& request, Messages& messages) {
   harness::PlacedJob job = job_of(spec, topology, starter, request.reach);
-  job.takes_stacks = !request.flight.empty();
+  job.recalls = !request.flight.empty();
   if (request.reach.joined != nullptr) job.tell = complain_behind_progress;
   const auto outcome = harness::launch_placed(job, messages);
   if (!outcome.is_ok()) {
@@ -247,8 +219,9 @@ Ended run_job(const SessionSpec& spec, const harness::Topology& topology, const 
   const bool can_go_on = !messages.has_begun() && request.reach.joined == nullptr;
   const auto lost = can_go_on ? not_started(spec, starter, outcome.value()) : std::vector<std::string>();
   if (!request.flight.empty()) {
-    record_calls(request.flight, messages.last_calls());
-    record_stacks(request.flight, spec.ranks, outcome.value().stacks);
+    harness::Recall recall = outcome.value().recall;
+    if (!job.across) recall.calls = messages.last_calls();
+    record_flight(request.flight, spec.ranks, recall);
   }
   if (code != exit_interrupted && (lost.empty() || request.are_backends_named)) messages.diagnose(outcome.value());
   if (!lost.empty()) {

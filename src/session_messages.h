@@ -12,7 +12,6 @@
 
 #include "harness/launch/job.h"
 #include "harness/session/session.h"
-#include "impl/communicator/diagnosis.h"
 
 namespace tutti::program {
 
@@ -26,8 +25,8 @@ class SessionMessages : public harness::Listener {
   void on_message(int rank, std::string_view type, std::string_view text) final;
   [[nodiscard]] std::string case_name(std::uint32_t index) const override;
   [[nodiscard]] std::vector<harness::RankStanding> standings(int domain_fd) const final;
-  /// The last operations of each rank when the job was found to hang, by rank; empty if it was not.
-  [[nodiscard]] const std::vector<std::vector<StartedCall>>& last_calls() const { return last_calls_; }
+  /// The last operations of each rank when a job on this host was found to hang; empty if it was not.
+  [[nodiscard]] const harness::CallsOfRanks& last_calls() const { return last_calls_; }
 
   /// The first failure to read a message, or to hand it on.
   [[nodiscard]] const Status& failure() const { return failure_; }
@@ -47,7 +46,7 @@ class SessionMessages : public harness::Listener {
 
  private:
   std::vector<MessageType> table_;
-  mutable std::vector<std::vector<StartedCall>> last_calls_;  ///< kept whenever standings are asked for
+  mutable harness::CallsOfRanks last_calls_;  ///< kept whenever standings are asked for
   Status failure_;
 };
 

@@ -105,11 +105,8 @@ struct HostPlace {
 class HostProcess {
  public:
   /// `on_lost_launcher`: empty if the invitation, and the launcher's end, come over stdin.
-  HostProcess(FrameStream stream, HostPlace place, const OnLostLauncher& on_lost_launcher, const Standings& standings)
-      : stream_(std::move(stream)),
-        place_(std::move(place)),
-        on_lost_launcher_(on_lost_launcher),
-        standings_(standings) {}
+  HostProcess(FrameStream stream, HostPlace place, const OnLostLauncher& on_lost_launcher, const MemoryReaders& readers)
+      : stream_(std::move(stream)), place_(std::move(place)), on_lost_launcher_(on_lost_launcher), readers_(readers) {}
 
   void say(const Frame& frame) { stream_.send(frame); }
 
@@ -184,7 +181,7 @@ class HostProcess {
       const std::string& type = frame.value()->type;
       if (type == "leave") {
         is_to_end_ = true;
-      } else if (type == "meet" || type == "payload" || type == "job" || type == "end") {
+      } else if (type == "meet" || type == "payload" || type == "job" || type == "recall" || type == "end") {
         garbled_ = take_of_group(*frame.value());
       } else if (type != "alive") {
         garbled_ = error(Code::io, "the launcher sends '{}', which is no message of a launcher", shown(type));
@@ -198,6 +195,8 @@ class HostProcess {
     auto& [group, frame] = of_group;
     if (frame.type == "end") {
       end(group);
+    } else if (frame.type == "recall") {
+      recall(group);
     } else if (works_.contains(group)) {
       return error(Code::io, "the launcher sends a second job for group {}", group);
     } else if (frame.type == "meet") {
@@ -234,10 +233,17 @@ class HostProcess {
                                                            .control_socket = place_.control_socket,
                                                            .exchange = std::move(opening.exchange),
                                                            .domain = std::move(opening.domain)},
-                                                 send, standings_);
+                                                 send, readers_);
     if (const Status started = at->second.start(std::move(opening.payload), std::move(job).value()); !started.is_ok()) {
       at->second.fail(started);
     }
+  }
+
+  /// Tells what the group's ranks called last, and where they are.
+  void recall(int group) {
+    if (const auto work = works_.find(group); work != works_.end()) work->second.recall();
+    heard_ = looked_ = Clock::now();  // nobody listened to the launcher while stacks were read
+    say(in_group(group, {"recalled", ""}));
   }
 
   /// Leaves nothing of the group here.
@@ -282,7 +288,7 @@ class HostProcess {
   FrameStream stream_;
   HostPlace place_;
   OnLostLauncher on_lost_launcher_;
-  const Standings& standings_;
+  const MemoryReaders& readers_;
   Interrupts interrupts_;
   const pid_t launcher_ = ::getppid();  ///< or its agent
   Status garbled_;                      ///< what the launcher says is not understood
@@ -316,7 +322,7 @@ std::vector<HostRail> rails_of(const Invitation& invitation) {
   return rails;
 }
 
-Status serve(const Invitation& invitation, const std::string& build, const Standings& standings,
+Status serve(const Invitation& invitation, const std::string& build, const MemoryReaders& readers,
              const OnLostLauncher& on_lost_launcher) {
   ::signal(SIGPIPE, SIG_IGN);  // the agent may be gone before us
   auto reached = connect_to_launcher(invitation);
@@ -347,25 +353,25 @@ Status serve(const Invitation& invitation, const std::string& build, const Stand
                        .interface = hello.interface,
                        .control = invitation.control,
                        .control_socket = invitation.control_socket},
-                      on_lost_launcher, standings);
+                      on_lost_launcher, readers);
   process.say({"hello", to_json(hello)});
   return process.run();
 }
 
 }  // namespace
 
-Status run_host_process(const std::string& build, const Standings& standings) {
+Status run_host_process(const std::string& build, const MemoryReaders& readers) {
   TUTTI_ASSIGN_OR_RETURN(const std::string line, read_line());
   TUTTI_ASSIGN_OR_RETURN(const Invitation invitation, invitation_from(line));
   // The ranks that this process starts have them too.
   if (!invitation.backends.empty()) ::setenv(kBackendFolders, invitation.backends.c_str(), 1);
   if (!invitation.transports.empty()) ::setenv(kTransportFolders, invitation.transports.c_str(), 1);
-  return serve(invitation, build, standings, {});
+  return serve(invitation, build, readers, {});
 }
 
-Status serve_as_host_process(const Invitation& invitation, const std::string& build, const Standings& standings,
+Status serve_as_host_process(const Invitation& invitation, const std::string& build, const MemoryReaders& readers,
                              const OnLostLauncher& on_lost_launcher) {
-  return serve(invitation, build, standings, on_lost_launcher);
+  return serve(invitation, build, readers, on_lost_launcher);
 }
 
 }  // namespace tutti::harness::hosts

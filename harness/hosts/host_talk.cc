@@ -31,8 +31,9 @@ auto understand(std::string_view what, std::string_view text, Read read) -> decl
 Frame in_group(int group, const Frame& frame) { return {frame.type, fmt::format("{} {}", group, frame.text)}; }
 
 bool is_of_group(std::string_view type) {
-  constexpr std::array<std::string_view, 11> kTypes{"meets", "awaits", "up",       "from",   "closed", "garbage",
-                                                    "exit",  "status", "standing", "unable", "ended"};
+  constexpr std::array<std::string_view, 14> kTypes{"meets",   "awaits", "up",       "from",     "closed",
+                                                    "garbage", "exit",   "status",   "standing", "unable",
+                                                    "calls",   "stack",  "recalled", "ended"};
   return std::ranges::find(kTypes, type) != kTypes.end();
 }
 
@@ -194,8 +195,14 @@ Result<RankEvent> event_from_text(std::string_view type, std::string_view text) 
     std::size_t numbers;
     char behind;  ///< what separates them from the rest; 0: nothing follows
   };
-  constexpr std::array<Form, 6> kForms{
-      {{"up", 1, 0}, {"from", 0, ' '}, {"closed", 0, 0}, {"standing", 0, ' '}, {"garbage", 1, ' '}, {"exit", 2, 0}}};
+  constexpr std::array<Form, 8> kForms{{{"up", 1, 0},
+                                        {"from", 0, ' '},
+                                        {"closed", 0, 0},
+                                        {"standing", 0, ' '},
+                                        {"garbage", 1, ' '},
+                                        {"exit", 2, 0},
+                                        {"calls", 0, ' '},
+                                        {"stack", 0, ' '}}};
   const auto* const form = std::ranges::find(kForms, type, &Form::type);
   if (form == kForms.end()) return error(Code::io, "it sends '{}', which is no message of a host", shown(type));
   RankEvent event;

@@ -27,6 +27,10 @@
 //                     status    a line per rank (see board.h), now and then
 //                     standing  rank and RankStanding of a rank that has waited for long
 //                     unable    code and message: the group cannot go on here
+//   launcher -> host  recall    what did its ranks call last, and where are they?
+//   host -> launcher  calls     rank and its last calls (rank_calls.h): one for each rank, before any stack
+//                     stack     rank and the stacks of its process, kMostStackBytes at most: if there is eu-stack
+//                     recalled  that was all
 //   launcher -> host  end       kill what is left of the group
 //   host -> launcher  ended     nothing of the group is left here
 #pragma once
@@ -148,7 +152,7 @@ struct RankReport {
 /// Errors: invalid_argument that quotes the line, or has the number of lines if they are not `ranks`.
 [[nodiscard]] Result<std::vector<RankReport>> reports_from_lines(std::string_view lines, int ranks);
 
-/// A message of a group that begins with a rank: up, from, closed, standing, garbage or exit.
+/// A message of a group that begins with a rank: up, from, closed, standing, garbage, exit, calls or stack.
 struct RankEvent {
   int rank = 0;
   std::vector<int> numbers = {};  ///< that follow it: a pid, and of exit the wait status

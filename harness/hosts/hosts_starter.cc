@@ -107,13 +107,7 @@ void HostsStarter::add_to(std::vector<pollfd>& set) const {
 
 void HostsStarter::service(Connections::Events& events, const Board& board) {
   if (own_ != nullptr) own_->service();
-  while (const auto news = processes_.next_of(group_)) {
-    Member& member = *std::ranges::find(members_, news->host, &Member::number);
-    if (const Status status = take(member, news->frame, events, board); !status.is_ok()) {
-      processes_.lose(member.number, status);
-      lose(member, status, events);
-    }
-  }
+  take_news(events, board);
   if (is_ending_) return;
   if (!has_asked_ && have_all_come()) {
     events.on_hosts(described());
@@ -125,10 +119,22 @@ void HostsStarter::service(Connections::Events& events, const Board& board) {
   look_for_losses(events);
 }
 
+void HostsStarter::take_news(Connections::Events& events, const Board& board) {
+  while (const auto news = processes_.next_of(group_)) {
+    Member& member = *std::ranges::find(members_, news->host, &Member::number);
+    if (const Status status = take(member, news->frame, events, board); !status.is_ok()) {
+      processes_.lose(member.number, status);
+      lose(member, status, events);
+    }
+  }
+}
+
 Status HostsStarter::take(Member& member, const Frame& frame, Connections::Events& events, const Board& board) {
   if (frame.type == "status") return take_reports(member, frame.text, board);
   if (frame.type == "awaits") {
     member.awaits_ranks = true;
+  } else if (frame.type == "recalled") {
+    member.has_recalled = true;
   } else if (frame.type == "unable") {
     lose(member, error_from(frame.text), events);
   } else if (frame.type == "meets") {
@@ -162,6 +168,8 @@ Status HostsStarter::take_event(const Member& member, const Frame& frame, Connec
     TUTTI_ASSIGN_OR_RETURN(RankStanding standing, standing_from_json(event.rest));
     standings_.resize(children_.size(), {.text = "which its host has not reported"});
     standings_[static_cast<std::size_t>(rank)] = std::move(standing);
+  } else if (frame.type == "calls" || frame.type == "stack") {
+    return take_recalled(event, frame);
   } else if (frame.type == "garbage") {
     events.on_garbage(rank, event.numbers[0], std::string(event.rest));
   } else {  // exit

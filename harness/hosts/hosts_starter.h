@@ -43,6 +43,7 @@ class HostsStarter final : public RankStarter {
   [[nodiscard]] std::vector<RankStanding> standings() const override { return standings_; }
   void add_to(std::vector<pollfd>& set) const override;
   void service(Connections::Events& events, const Board& board) override;
+  [[nodiscard]] Recall recall(Connections::Events& events, const Board& board, const Interrupts& interrupts) override;
   void reap() override;
   [[nodiscard]] bool have_all_exited() const override;
   [[nodiscard]] const std::vector<Child>& all() const override { return children_; }
@@ -57,6 +58,7 @@ class HostsStarter final : public RankStarter {
     int first = 0;   ///< rank
     bool awaits_ranks = false;
     bool is_lost = false;  ///< and that has been told
+    bool has_recalled = false;
   };
 
   void make_members();
@@ -66,10 +68,19 @@ class HostsStarter final : public RankStarter {
   [[nodiscard]] int number_of(const Member& member) const { return static_cast<int>(&member - members_.data()); }
   [[nodiscard]] bool was_heard(const Member& member, std::chrono::nanoseconds within) const;
   void send(const Member& member, const Frame& frame) { processes_.send(member.number, group_, frame); }
+  /// All messages that have come.
+  void take_news(Connections::Events& events, const Board& board);
   /// Errors: io, invalid_argument, if it cannot be read.
   Status take(Member& member, const Frame& frame, Connections::Events& events, const Board& board);
   /// A message that begins with a rank. Errors: io, invalid_argument, if it cannot be read.
   Status take_event(const Member& member, const Frame& frame, Connections::Events& events);
+  /// What a rank called last, or its stacks. Errors: invalid_argument; io if that was not asked.
+  Status take_recalled(const RankEvent& event, const Frame& frame);
+  /// Whether a host that was asked `since` may still tell what its ranks called last, or their stacks.
+  [[nodiscard]] bool may_recall(const Member& member, TimePoint since) const;
+  /// Why the host has not told all calls that were asked `since`.
+  [[nodiscard]] std::string why_silent(const Member& member, TimePoint since) const;
+  [[nodiscard]] bool has_told_calls(const Member& member) const;
   /// Puts what the host reports of its ranks on the board. Errors: those of reports_from_lines.
   Status take_reports(const Member& member, std::string_view lines, const Board& board);
   /// More than one host's ranks if several hosts are one machine. Requires: all have come.
@@ -103,6 +114,7 @@ class HostsStarter final : public RankStarter {
   std::vector<Child> children_;          ///< [rank], and behind them the start command
   std::vector<char> states_;             ///< [rank]
   std::vector<RankStanding> standings_;  ///< [rank], once one of them has waited for long
+  std::optional<Recall> recall_;         ///< what has come of it, once it was asked
   Children command_;                     ///< which starts the ranks, if the job has one
   std::string directory_;
   int log_ = -1;

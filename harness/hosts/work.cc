@@ -10,6 +10,8 @@
 #include "harness/launch/limits.h"
 #include "harness/machine/clock.h"
 #include "harness/process/processes.h"
+#include "harness/process/stacks.h"
+#include "impl/types/printable.h"
 
 namespace tutti::harness::hosts {
 namespace {
@@ -122,8 +124,7 @@ void Work::send_reports() {
 RankReport Work::report_of(int rank, std::int64_t now_ns) const {
   const RankStatus& status = board_->status(rank);
   const auto [since, granted_ns] = announced_on(status);
-  const auto child = static_cast<std::size_t>(rank - job_.first);
-  const pid_t pid = child < children_.all().size() ? children_.all()[child].pid : visitor(rank).pid;
+  const pid_t pid = pid_of(rank);
   const auto info = process_info(pid);
   const std::int64_t waited_ns = now_ns - since - stood_.after(since).count();
   return {.waited_ns = since == 0 ? 0 : std::max<std::int64_t>(waited_ns, 1),
@@ -136,10 +137,28 @@ RankReport Work::report_of(int rank, std::int64_t now_ns) const {
                               : 'X'};  // one that has not come is not known yet
 }
 
+pid_t Work::pid_of(int rank) const {
+  const auto child = static_cast<std::size_t>(rank - job_.first);
+  return child < children_.all().size() ? children_.all()[child].pid : visitor(rank).pid;
+}
+
 void Work::send_standings() {
-  const std::vector<RankStanding> all = standings_(payload_, job_.host, domain_.get());
+  const std::vector<RankStanding> all = readers_.standings(payload_, job_.host, domain_.get());
   for (int rank = job_.first; rank < after_last() && rank < static_cast<int>(all.size()); ++rank) {
     send_({"standing", fmt::format("{} {}", rank, to_json(all[static_cast<std::size_t>(rank)]))});
+  }
+}
+
+void Work::recall() {
+  if (!is_serving_) return;  // it did not start
+  const std::vector<std::vector<StartedCall>> all = readers_.last_calls(payload_, job_.host, domain_.get());
+  for (int rank = job_.first; rank < after_last() && rank < static_cast<int>(all.size()); ++rank) {
+    send_({"calls", fmt::format("{} {}", rank, call_lines(all[static_cast<std::size_t>(rank)]))});
+  }
+  std::vector<pid_t> pids;
+  for (int rank = job_.first; rank < after_last(); ++rank) pids.push_back(pid_of(rank));
+  for (const RankStack& one : stacks_of(pids, kStacksPatience)) {
+    send_({"stack", fmt::format("{} {}", job_.first + one.rank, beginning_of(one.text, kMostStackBytes))});
   }
 }
 

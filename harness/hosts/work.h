@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "harness/board/board.h"
+#include "harness/board/rank_calls.h"
 #include "harness/board/rank_standing.h"
 #include "harness/board/segment.h"
 #include "harness/hosts/host_talk.h"
@@ -31,6 +32,16 @@ namespace tutti::harness::hosts {
 /// What the memory that the ranks of host `host` share shows of each rank of the job; empty: nothing.
 using Standings = std::function<std::vector<RankStanding>(const std::string& payload, int host, int domain_fd)>;
 
+/// The last calls of each rank of the job, as that memory has them; empty: it cannot be read.
+using LastCalls =
+    std::function<std::vector<std::vector<StartedCall>>(const std::string& payload, int host, int domain_fd)>;
+
+/// How a host process reads the memory of its ranks.
+struct MemoryReaders {
+  Standings standings = {};
+  LastCalls last_calls = {};
+};
+
 /// Where a group is, and what it may use there.
 struct WorkPlace {
   std::string key = {};         ///< of the group, for its ranks
@@ -45,9 +56,9 @@ class Work final : private Connections::Events {
   /// Sends a frame to the launcher, without blocking.
   using Send = std::function<void(const Frame&)>;
 
-  /// `standings` outlives it; it is called for ranks that have waited for most of the timeout.
-  Work(WorkPlace place, Send send, const Standings& standings)
-      : place_(std::move(place)), send_(std::move(send)), standings_(standings) {}
+  /// `readers` outlive it. Standings are read if ranks have waited for most of the timeout, last calls at a recall.
+  Work(WorkPlace place, Send send, const MemoryReaders& readers)
+      : place_(std::move(place)), send_(std::move(send)), readers_(readers) {}
   ~Work() override { children_.end(); }
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
@@ -61,6 +72,8 @@ class Work final : private Connections::Events {
   void look_for_standstill(std::int64_t due_ns, std::int64_t now_ns);
   /// Takes and sends what there is at this moment: messages and exits of ranks, and now and then their states.
   void step();
+  /// Sends what its ranks called last, and then their stacks. Takes kStacksPatience at most, mostly some ms for a rank.
+  void recall();
   /// Reports to the launcher that the group cannot go on.
   void fail(const Status& why) { send_({"unable", error_text(why)}); }
   /// Ends the ranks, and leaves nothing of the group here. Ranks that came by themselves are sent `farewell`, and end
@@ -88,6 +101,8 @@ class Work final : private Connections::Events {
   void send_exits();
   void send_reports();
   [[nodiscard]] RankReport report_of(int rank, std::int64_t now_ns) const;
+  /// The process of a rank; 0: it has not come.
+  [[nodiscard]] pid_t pid_of(int rank) const;
   void send_standings();
   void kill_visitors() const;
 
@@ -101,7 +116,7 @@ class Work final : private Connections::Events {
 
   WorkPlace place_;
   Send send_;
-  const Standings& standings_;
+  const MemoryReaders& readers_;
   HostJob job_;
   std::string payload_;
   std::vector<Visitor> visitors_;  ///< from the host's first rank on

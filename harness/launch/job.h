@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/board/rank_calls.h"
 #include "harness/board/rank_standing.h"
 #include "harness/cases/ranks_as.h"
 #include "harness/process/stacks.h"
@@ -48,8 +49,8 @@ struct Job {
   /// If a starter has started the ranks: is called with a failure before any of them ends. Who has started them
   /// may end all processes, this one too, as soon as one has ended.
   std::function<void(const Status&)> tell = {};
-  bool takes_stacks = false;  ///< of ranks that hang; they are processes of this host
-  std::string told = {};      ///< the arguments with which a rank that comes by itself must have been started
+  bool recalls = false;   ///< once ranks hang, or a host is lost: see Recall
+  std::string told = {};  ///< the arguments with which a rank that comes by itself must have been started
   std::string program = "/proc/self/exe";
   std::vector<std::string> arguments;                                    ///< after the program's name
   std::string payload;                                                   ///< given to every rank
@@ -77,6 +78,13 @@ enum class Ending : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(Ending how);
 
+/// What is still known of ranks that hang.
+struct Recall {
+  CallsOfRanks calls = {};               ///< of a job on several hosts; on one a Listener looks for itself
+  std::vector<RankStack> stacks = {};    ///< [rank]; empty: there is no eu-stack
+  std::vector<std::string> silent = {};  ///< hosts that have not told all calls: "host b (rank 1): why"
+};
+
 struct Outcome {
   bool ok = false;
   Ending how = Ending::finished;
@@ -90,7 +98,7 @@ struct Outcome {
   std::string log_tail;       ///< last lines of the log of this launch; empty if ok
   std::string log_line = {};  ///< the line of that log that explains the failure best; empty: none does
   std::vector<RankStanding> standings = {};  ///< [rank] of a job that hung, if they are known
-  std::vector<RankStack> stacks = {};  ///< [rank] of a job that hung, if they were asked for and there is eu-stack
+  Recall recall = {};                        ///< of a job that hung, or lost a host, if Job::recalls
 };
 
 /// Receives what the ranks of a running job send, in the order in which each rank sent it. Called in the launcher's

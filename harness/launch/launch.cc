@@ -22,9 +22,8 @@ using Clock = std::chrono::steady_clock;
 // Looking at the board takes its cache lines from the ranks, so it is done seldom while they measure.
 constexpr auto kTick = 100ms;
 constexpr auto kConnectTick = 20ms;
-constexpr auto kEndTick = 5ms;   // while something is about to be decided
-constexpr auto kSettle = 100ms;  // from the first finding to the verdict
-constexpr auto kStacksPatience = 10s;
+constexpr auto kEndTick = 5ms;       // while something is about to be decided
+constexpr auto kSettle = 100ms;      // from the first finding to the verdict
 constexpr auto kCommandSettle = 3s;  // mpirun says within some 10 ms, on a busy host later, how a rank ended
 
 /// Open MPI's backing files and session files take about 4 MiB per rank.
@@ -209,10 +208,11 @@ std::optional<std::uint32_t> RunningJob::announced_case(int rank) const {
   return found;
 }
 
-std::vector<RankStack> RunningJob::stacks() const {
+Recall RunningJob::recall() {
+  if (children_.spans_hosts()) return children_.recall(*this, *board_, interrupts_);
   std::vector<pid_t> pids;
   for (const Member& one : members_) pids.push_back(one.pid);
-  return stacks_of(pids, kStacksPatience);
+  return {.calls = {}, .stacks = stacks_of(pids, kStacksPatience), .silent = {}};
 }
 
 Outcome RunningJob::conclude() {
@@ -227,7 +227,7 @@ Outcome RunningJob::conclude() {
     outcome.all_came = all_said_hello();
     outcome.case_index = announced_case(finding_->rank);
     const bool hangs = finding_->code == Code::timeout || finding_->how == Ending::stopped;
-    if (job_.takes_stacks && hangs) outcome.stacks = stacks();
+    if (job_.recalls && (hangs || finding_->how == Ending::lost_host)) outcome.recall = recall();
     if (job_.tell) {
       job_.tell(outcome.failure);
       outcome.is_told = true;

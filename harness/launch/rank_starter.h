@@ -12,11 +12,11 @@
 #include "harness/board/rank_place.h"
 #include "harness/board/rank_standing.h"
 #include "harness/launch/connections.h"
+#include "harness/launch/job.h"
+#include "harness/process/interrupts.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::launch {
-
-struct Job;
 
 struct Child {
   pid_t pid = 0;
@@ -46,6 +46,12 @@ class RankStarter {
   /// announce goes to `board`.
   virtual void add_to(std::vector<pollfd>& /*set*/) const {}
   virtual void service(Connections::Events& /*events*/, const Board& /*board*/) {}
+  /// Asks other hosts what their ranks called last, and where these are. All that comes meanwhile is handed on as by
+  /// `service`. Waits for 12 s at most, and for 5 s for a host that does not answer; not after an interrupt.
+  [[nodiscard]] virtual Recall recall(Connections::Events& /*events*/, const Board& /*board*/,
+                                      const Interrupts& /*interrupts*/) {
+    return {};
+  }
 
   /// Waits, without blocking, for those that have ended.
   virtual void reap() = 0;

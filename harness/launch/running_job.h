@@ -89,7 +89,7 @@ class RunningJob : private Connections::Events {
   [[nodiscard]] bool is_decided() const;
   [[nodiscard]] bool all_said_hello() const;
   [[nodiscard]] bool all_said_bye() const;
-  [[nodiscard]] std::vector<RankStack> stacks() const;
+  [[nodiscard]] Recall recall();
   Outcome conclude();
   /// The case that `rank` announced last; if it is -1, not known, the case that all ranks announced last.
   [[nodiscard]] std::optional<std::uint32_t> announced_case(int rank) const;

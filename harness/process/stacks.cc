@@ -16,7 +16,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kReader = "eu-stack";
-constexpr std::size_t kMostText = 64 << 10;  ///< of one process: a stack that overflows has as many frames
 
 /// "#3  0x00007f1a2b poll" becomes "#3 poll".
 std::string frame_text(std::string_view line) {
@@ -34,7 +33,7 @@ std::optional<std::string> stack_of(pid_t pid, std::chrono::milliseconds most, c
   const auto run = run_command({kReader, "-p", std::to_string(pid)}, most, interrupts);
   if (run.status().code() == Code::unavailable) return std::nullopt;
   if (!run.is_ok()) return fmt::format("not read: {}\n", run.status().message());
-  std::string text = without_addresses(std::string_view(run.value().output).substr(0, kMostText));
+  std::string text = without_addresses(std::string_view(run.value().output).substr(0, kMostStackBytes));
   return text.empty() ? fmt::format("not read: {}\n", run.value().last_words()) : std::move(text);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,10 @@ struct RankStack {
   int rank = 0;
   std::string text;  ///< of all threads, or why there is none
 };
+/// A stack that overflows has as many frames.
+inline constexpr std::size_t kMostStackBytes = std::size_t{64} << 10;
+/// With all processes of a host that hang.
+inline constexpr std::chrono::seconds kStacksPatience{10};
 
 /// What eu-stack printed, without what differs from process to process: numbers of processes and threads, addresses.
 [[nodiscard]] std::string without_addresses(std::string_view printed);

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/report/flight.h"
 
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "harness/text/output_file.h"
 #include "impl/types/dtype.h"
+#include "impl/types/names.h"
 
 namespace tutti::harness::report {
 namespace {
@@ -142,10 +146,17 @@ std::string flight_pickle(int ranks, std::span<const StartedCall> calls) {
   return pickle.end();
 }
 
-Status write_flight(const std::string& folder, std::span<const std::vector<StartedCall>> calls) {
-  for (std::size_t rank = 0; rank < calls.size(); ++rank) {
-    TUTTI_ASSIGN_OR_RETURN(OutputFile file, OutputFile::open(fmt::format("{}/{}{}", folder, kFlightPrefix, rank)));
-    TUTTI_RETURN_IF_ERROR(file.replace(flight_pickle(static_cast<int>(calls.size()), calls[rank])));
+Status write_flight(const std::string& folder, int ranks, const CallsOfRanks& calls) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::string path = fmt::format("{}/{}{}", folder, kFlightPrefix, rank);
+    const auto known = calls.find(rank);
+    if (known == calls.end()) {
+      if (::unlink(path.c_str()) == 0 || errno == ENOENT) continue;
+      return error(Code::invalid_argument, "cannot remove '{}', which is of another job: {}", shown(path),
+                   std::strerror(errno));
+    }
+    TUTTI_ASSIGN_OR_RETURN(OutputFile file, OutputFile::open(path));
+    TUTTI_RETURN_IF_ERROR(file.replace(flight_pickle(ranks, known->second)));
   }
   return {};
 }

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "harness/board/rank_calls.h"
 #include "harness/floors.h"
 #include "harness/process/stacks.h"
 #include "impl/communicator/diagnosis.h"
@@ -22,8 +22,9 @@ inline constexpr std::string_view kFlightPrefix = "tutti_rank_";
 /// one for each call. The v forms, those of pairs, scan and exscan have no name in fr_trace and are left out.
 [[nodiscard]] std::string flight_pickle(int ranks, std::span<const StartedCall> calls);
 
-/// Writes the pickle of each rank into the folder. Errors: invalid_argument naming the file.
-[[nodiscard]] Status write_flight(const std::string& folder, std::span<const std::vector<StartedCall>> calls);
+/// Writes the pickle of each rank of which something is known into the folder. An older one of another rank is removed:
+/// it would be read as of this job. Errors: invalid_argument naming the file.
+[[nodiscard]] Status write_flight(const std::string& folder, int ranks, const CallsOfRanks& calls);
 
 inline constexpr std::string_view kStacksName = "stacks.txt";
 

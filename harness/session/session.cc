@@ -12,6 +12,7 @@
 #include "harness/backends/reference.h"
 #include "harness/backends/tutti/group.h"
 #include "harness/board/binding.h"
+#include "harness/board/rank_calls.h"
 #include "harness/measure/mesh.h"
 #include "harness/measure/order.h"
 #include "harness/measure/runner.h"
@@ -198,6 +199,12 @@ std::vector<RankStanding> standings_in(const SessionSpec& spec, int domain_fd, s
   return domain != nullptr ? standings_of(*domain) : std::vector<RankStanding>();
 }
 
+std::vector<std::vector<StartedCall>> last_calls_in(const SessionSpec& spec, int domain_fd,
+                                                    std::optional<int> machine) {
+  const std::unique_ptr<Domain> domain = domain_at(spec, domain_fd, machine);
+  return domain != nullptr ? last_calls(*domain, kMostCalls) : std::vector<std::vector<StartedCall>>();
+}
+
 RankStanding standing_of(const Progress& one) {
   RankStanding standing{.text = "its communicator " + one.text};
   if (!one.waits) return standing;
@@ -216,9 +223,12 @@ std::vector<RankStanding> standings_of(const SessionSpec& spec, int domain_fd) {
 }
 
 std::vector<std::vector<StartedCall>> last_calls_of(const SessionSpec& spec, int domain_fd) {
-  constexpr std::uint64_t kMostCalls = 64;  // of a rank
-  const std::unique_ptr<Domain> domain = domain_at(spec, domain_fd, std::nullopt);
-  return domain != nullptr ? last_calls(*domain, kMostCalls) : std::vector<std::vector<StartedCall>>();
+  return last_calls_in(spec, domain_fd, std::nullopt);
+}
+
+std::vector<std::vector<StartedCall>> last_calls_on_host(const std::string& payload, int machine, int domain_fd) {
+  const auto spec = session_in_payload(payload);
+  return spec.is_ok() ? last_calls_in(spec.value(), domain_fd, machine) : std::vector<std::vector<StartedCall>>();
 }
 
 std::vector<RankStanding> standings_on_host(const std::string& payload, int machine, int domain_fd) {

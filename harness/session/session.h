@@ -52,6 +52,9 @@ using Send = std::function<Status(std::string_view type, std::string_view text)>
 /// The last operations of each rank of a job that hangs, as its own communicators' journals have them, by rank. Empty
 /// if the domain cannot be opened.
 [[nodiscard]] std::vector<std::vector<StartedCall>> last_calls_of(const SessionSpec& spec, int domain_fd);
+/// The same on a machine of a job on several, as standings_on_host: nothing of ranks of others.
+[[nodiscard]] std::vector<std::vector<StartedCall>> last_calls_on_host(const std::string& payload, int machine,
+                                                                       int domain_fd);
 
 struct SessionPlace {
   Board board;

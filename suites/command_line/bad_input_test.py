@@ -326,7 +326,6 @@ class Files(BadInput):
     def test_one_file_for_two(self):
         self.refused("run", "--csv", "rows", "--json", "rows", names=["--csv", "--json", "'rows'", "'rows.json'"])
         self.refused("run", "--flight", "/proc/none", names=["--flight", "'/proc/none'"])
-        self.refused("run", "--flight", "x", "--hosts", "a:1,b:1", names=["--flight", "on this host"])
         self.refused("run", "--csv", "rows", "--samples", "rows", names=["--csv", "--samples", "'rows.samples.csv'"])
         self.refused("run", "--json", "rows", "--samples", "rows", names=["--json", "--samples"])
         self.refused("run", "--csv", "rows", "--json", "./rows", names=["--csv", "--json", "'rows'", "'rows.json'"])

@@ -18,6 +18,7 @@ import time
 import unittest
 
 import support
+from machines_test import Agents
 from trials import BOTH, CRASH, KILL, KILL_LIMIT, OWN, STOP, STOP_LIMIT, check_end, complaint_of, end_of, perform, sweep
 
 TRIALS = 4  # of each kind, under own spawn and under mpirun each; suites/nightly/run has thousands
@@ -50,7 +51,35 @@ class Random(unittest.TestCase):
         self.perform(STOP, BOTH)
 
 
-class Special(unittest.TestCase):
+# A sweep of own collectives in which a rank can hang.
+HANGS = ["run", "all_reduce", "--backends", OWN, "--sizes", "1M:64M:+512K", "--check", "none", "--no-limit", "--budget", "100s",
+         "--timeout", "1s", "--csv", "{folder}/rows.csv"]
+
+
+def flight_record(folder, rank):
+    return pickle.loads((folder / f"tutti_rank_{rank}").read_bytes())
+
+
+def ranks_with_stacks(text):
+    return sorted(re.findall(r"\d+", " ".join(re.findall(r"(?m)^ranks? (.*)$", text))))
+
+
+class Flight(unittest.TestCase):
+    """What the files of a --flight folder have."""
+
+    def has_last_calls(self, record):
+        """Of a rank of three that hang in a sweep of all_reduce."""
+        self.assertEqual(record["pg_config"]["0"]["ranks"], "[0, 1, 2]")
+        entries = record["entries"]
+        self.assertEqual({entry["profiling_name"] for entry in entries} - {"nccl:barrier"}, {"nccl:all_reduce"})
+        numbers = [entry["collective_seq_id"] for entry in entries]
+        self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
+        self.assertEqual([entry["record_id"] for entry in entries], list(range(len(entries))))
+        states = [entry["state"] for entry in entries]
+        self.assertEqual(states, sorted(states), "those that are not complete come last")
+
+
+class Special(Flight):
     """Moments and victims that a random choice seldom meets."""
 
     def killed_at_once(self, backends):
@@ -161,9 +190,7 @@ class Special(unittest.TestCase):
 
     def flight(self, folder):
         """What each rank's file has, once one of three is stopped in a sweep of own collectives."""
-        with support.Run("run", "all_reduce", "--backends", OWN, "--ranks", 3, "--sizes", "1M:64M:+512K", "--check", "none",
-                         "--no-limit", "--budget", "100s", "--timeout", "1s", "--flight", folder,
-                         "--csv", "{folder}/rows.csv") as run:
+        with support.Run(*HANGS, "--ranks", 3, "--flight", folder) as run:
             pids = run.wait_for_ranks(3)
             run.wait_for_rows(1)
             os.kill(pids[1], signal.SIGSTOP)
@@ -174,22 +201,15 @@ class Special(unittest.TestCase):
         if shutil.which("eu-stack"):
             self.assertIn(f"# the stacks of 3 processes are in '{folder}/stacks.txt'\n", result.err)
             stacks = (folder / "stacks.txt").read_text()
-            self.assertEqual(sorted(re.findall(r"\d+", " ".join(re.findall(r"(?m)^ranks? (.*)$", stacks)))), ["0", "1", "2"], stacks)
+            self.assertEqual(ranks_with_stacks(stacks), ["0", "1", "2"], stacks)
             self.assertIn("thread 1\n  #0 ", stacks)
-        return [pickle.loads((folder / f"tutti_rank_{rank}").read_bytes()) for rank in range(3)]
+        return [flight_record(folder, rank) for rank in range(3)]
 
     def test_the_last_operations_are_written_for_fr_trace(self):
         with tempfile.TemporaryDirectory(prefix="tutti-flight-") as parent:
             files = self.flight(pathlib.Path(parent) / "made" / "here")
         for record in files:
-            self.assertEqual(record["pg_config"]["0"]["ranks"], "[0, 1, 2]")
-            entries = record["entries"]
-            self.assertEqual({entry["profiling_name"] for entry in entries} - {"nccl:barrier"}, {"nccl:all_reduce"})
-            numbers = [entry["collective_seq_id"] for entry in entries]
-            self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
-            self.assertEqual([entry["record_id"] for entry in entries], list(range(len(entries))))
-            states = [entry["state"] for entry in entries]
-            self.assertEqual(states, sorted(states), "those that are not complete come last")
+            self.has_last_calls(record)
 
     @support.at_night
     def test_fr_trace_reads_them(self):
@@ -230,6 +250,55 @@ class Special(unittest.TestCase):
             self.assertRegex(complaint_of(result), rf"mpirun \(pid {mpirun}\) was killed by signal 9")
             self.assertEqual(run.left_behind(), [])
         self.assertEqual(support.abandoned_shared_memory(before), set())
+
+
+class FlightOfHosts(Agents, Flight):
+    """After a hang of ranks on two hosts, each host tells of its own ranks."""
+
+    def after_a_hang(self, folder, victim):
+        """What is printed once the process that `victim` finds is stopped."""
+        with self.on("a:2,b:1", *HANGS, "--flight", folder) as run:
+            ranks = run.wait_for_ranks(3)
+            run.wait_for_rows(1)
+            run.note_memory()
+            os.kill(victim(run, ranks), signal.SIGSTOP)
+            result, seconds = end_of(run, 30)
+            self.assertIsNotNone(result, f"still there after {seconds} s\n{run.texts()}")
+            self.assertEqual(result.code, CRASH, result)
+            self.nothing_is_left(run)
+        return result.err
+
+    def test_the_last_operations_of_both_are_written(self):
+        with tempfile.TemporaryDirectory(prefix="tutti-flight-") as parent:
+            folder = pathlib.Path(parent) / "flight"
+            printed = self.after_a_hang(folder, lambda run, ranks: ranks[2])
+            self.assertRegex(printed, r"rank 2 on b \(pid \d+\) is stopped \(state T\)")
+            self.assertIn(f"# the last operations of 3 ranks are in '{folder}': python3 -m torch.distributed.flight_recorder.fr_trace "
+                          f"{folder} --prefix tutti_rank_\n", printed)
+            self.assertNotIn("# without the last operations", printed)
+            for rank in range(3):
+                self.has_last_calls(flight_record(folder, rank))
+            if shutil.which("eu-stack"):
+                self.assertIn(f"# the stacks of 3 processes are in '{folder}/stacks.txt'\n", printed)
+                stacks = (folder / "stacks.txt").read_text()
+                self.assertEqual(ranks_with_stacks(stacks), ["0", "1", "2"], stacks)
+                self.assertIn("thread 1\n  #0 ", stacks)
+
+    @support.at_night
+    def test_a_host_that_does_not_answer_is_named_and_its_ranks_have_no_file(self):
+        with tempfile.TemporaryDirectory(prefix="tutti-flight-") as parent:
+            folder = pathlib.Path(parent)
+            (folder / "tutti_rank_2").write_text("of an older job\n")
+            printed = self.after_a_hang(folder, lambda run, ranks: self.machine(run, 1))
+            self.assertRegex(printed, r"(?m)# without the last operations of host b \(rank 2\): it has (not answered within|said nothing for) "
+                                      r"\d+\.\d s$")
+            self.assertIn(f"# the last operations of 2 of 3 ranks are in '{folder}': python3 -m torch.distributed.flight_recorder.fr_trace "
+                          f"{folder} --prefix tutti_rank_ --allow-incomplete-ranks\n", printed)
+            self.assertFalse((folder / "tutti_rank_2").exists())
+            for rank in range(2):
+                self.has_last_calls(flight_record(folder, rank))
+            if shutil.which("eu-stack"):
+                self.assertIn("rank 2\nnot read: its host has not told it\n", (folder / "stacks.txt").read_text())
 
 
 class LauncherKilled(unittest.TestCase):

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "harness/board/across.h"
+#include "harness/board/rank_calls.h"
 #include "harness/board/rank_standing.h"
 #include "harness/doctor/host_look.h"
 #include "harness/faults/trial.h"
@@ -49,9 +50,17 @@ void reports(std::string_view lines) {
   TUTTI_ASSERT(harness::hosts::reports_from_lines(again, ranks).value() == read.value(), "as {}", again);
 }
 
+/// What a host tells of the last calls of a rank.
+void calls(std::string_view lines) {
+  const auto read = harness::board::calls_from_lines(lines);
+  if (!read.is_ok()) return check_message(read.status());
+  const std::string again = harness::board::call_lines(read.value());
+  TUTTI_ASSERT(harness::board::call_lines(harness::board::calls_from_lines(again).value()) == again, "as {}", again);
+}
+
 /// What a host forwards of a rank.
 void event(std::string_view text) {
-  for (const char* const type : {"up", "from", "closed", "standing", "garbage", "exit"}) {
+  for (const char* const type : {"up", "from", "closed", "standing", "garbage", "exit", "calls", "stack"}) {
     const auto read = harness::hosts::event_from_text(type, text);
     if (!read.is_ok()) check_message(read.status());
   }
@@ -93,6 +102,7 @@ constexpr std::array kKinds{
     Kind{"failed", last_words},
     Kind{"reports", reports},
     Kind{"event", event},
+    Kind{"calls", calls},
     Kind{"standing", there_and_back_as_json<harness::board::RankStanding, harness::board::standing_from_json>},
     Kind{"across", there_and_back_as_json<harness::board::AcrossPlace, harness::board::across_from_json>},
     Kind{"progress", there_and_back_as_json<harness::SoakProgress, harness::soak_progress_from_json>},

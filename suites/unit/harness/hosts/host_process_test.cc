@@ -20,6 +20,9 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 std::vector<RankStanding> no_standings(const std::string& /*payload*/, int /*host*/, int /*domain_fd*/) { return {}; }
+std::vector<std::vector<StartedCall>> no_calls(const std::string& /*payload*/, int /*host*/, int /*domain_fd*/) {
+  return {};
+}
 
 class HostProcessPlayed : public testing::Test {
  protected:
@@ -43,7 +46,7 @@ class HostProcessPlayed : public testing::Test {
                                 .control_socket = ranks_.get(),
                                 .rails = {"lo", "no-such0", "127.0.0.0/8"}};
     thread_ = std::thread([this, invitation] {
-      result_ = serve_as_host_process(invitation, "a build", no_standings,
+      result_ = serve_as_host_process(invitation, "a build", {.standings = no_standings, .last_calls = no_calls},
                                       [this](std::string_view what) { lost_ = std::string(what); });
     });
     return let_host_in(listener_.socket.get(), key_of_launcher);
@@ -143,6 +146,15 @@ TEST_F(HostProcessPlayed, SaysWhatOfItsJobCannotBeRead) {
   ASSERT_TRUE(launcher.is_open());
   launcher.send({"job", "3 {}"});
   EXPECT_THAT(next_of(launcher, "unable").value_or(""), HasSubstr("the job that the launcher gives cannot be read"));
+  launcher.send({"leave", ""});
+  EXPECT_TRUE(next_of(launcher, "left").has_value());
+}
+
+TEST_F(HostProcessPlayed, HasNothingToTellOfAGroupThatIsNotHere) {
+  FrameStream launcher = start(key_);
+  ASSERT_TRUE(launcher.is_open());
+  launcher.send({"recall", "3 "});
+  EXPECT_EQ(next_of(launcher, "recalled"), "3 ");
   launcher.send({"leave", ""});
   EXPECT_TRUE(next_of(launcher, "left").has_value());
 }

@@ -53,15 +53,22 @@ TEST(RankEvents, HaveARankNumbersAndARest) {
   EXPECT_EQ(event_from_text("garbage", "3 17 what it was").value().rest, "what it was");
   EXPECT_EQ(event_from_text("up", "0 17").value().numbers, (std::vector{17}));
   EXPECT_EQ(event_from_text("closed", "0").value().rank, 0);
+  EXPECT_EQ(event_from_text("calls", "2 ").value().rest, "");
+  EXPECT_EQ(event_from_text("stack", "2 thread 1\n  #0 poll\n").value().rest, "thread 1\n  #0 poll\n");
 }
 
 TEST(RankEvents, ThatCannotBeReadAreErrors) {
   using Words = std::pair<const char*, const char*>;
-  for (const auto& [type, text] :
-       {Words("up", "3"), Words("up", "3 "), Words("up", "3 x"), Words("up", "3 -1"), Words("up", "3 17 4"),
-        Words("from", "3"), Words("from", "x row\n"), Words("closed", ""), Words("closed", "-1"),
-        Words("closed", "3 4"), Words("closed", "3x"), Words("standing", "3"), Words("standing", "{}"),
-        Words("garbage", "3 17"), Words("exit", "3 17"), Words("exit", "3 17 x"), Words("exit", "3 17 99999999999")}) {
+  for (const auto& [type, text] : {Words("up", "3"),         Words("up", "3 "),
+                                   Words("up", "3 x"),       Words("up", "3 -1"),
+                                   Words("up", "3 17 4"),    Words("from", "3"),
+                                   Words("from", "x row\n"), Words("closed", ""),
+                                   Words("closed", "-1"),    Words("closed", "3 4"),
+                                   Words("closed", "3x"),    Words("standing", "3"),
+                                   Words("standing", "{}"),  Words("calls", "3"),
+                                   Words("calls", ""),       Words("stack", "-1 "),
+                                   Words("garbage", "3 17"), Words("exit", "3 17"),
+                                   Words("exit", "3 17 x"),  Words("exit", "3 17 99999999999")}) {
     const auto read = event_from_text(type, text);
     EXPECT_EQ(read.status().code(), Code::io) << type << " " << text;
     EXPECT_THAT(read.status().message(), HasSubstr(std::string("'") + type + "' of a rank cannot be read: '"));

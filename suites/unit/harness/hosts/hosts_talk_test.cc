@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the launcher makes of the messages of its hosts. The agent notes the invitation, and the test plays the host.
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <thread>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -11,6 +13,8 @@
 
 #include "harness/board/segment.h"
 #include "harness/hosts/hosts_starter.h"
+#include "harness/process/interrupts.h"
+#include "harness/process/stacks.h"
 #include "suites/unit/harness/hosts/host_double.h"
 
 namespace tutti::harness::hosts {
@@ -77,6 +81,19 @@ class HostPlayed : public testing::Test {
     stream_ = come_as_host(invitation.address, invitation.key, 0, [this] { step(); });
     EXPECT_TRUE(stream_.is_open());
   }
+  /// It has come, and has its job.
+  void take_job() {
+    come(start());
+    stream_.send({"hello", hello("a build")});
+    const auto go_on = [this] { step(); };
+    ASSERT_TRUE(next_of(stream_, "meet", go_on).has_value());
+    stream_.send({"meets", "0 " + to_json(MeetingPlace{.exchange_address = "here", .domain_address = "there"})});
+    ASSERT_TRUE(next_of(stream_, "job", go_on).has_value());
+  }
+  Recall recall() {
+    const Interrupts interrupts;
+    return starter_.recall(heard_, board_, interrupts);
+  }
   void step() {
     starter_.reap();
     starter_.service(heard_, board_);
@@ -120,7 +137,8 @@ TEST_F(HostPlayed, GetsTheJobAndReportsItsRanks) {
   stream_.send({"awaits", "0 "});
   stream_.send({"up", "0 1 17"});
   stream_.send({"from", "0 1 row\n1 2\n3"});
-  stream_.send({"status", "0 " + to_lines(std::vector<RankReport>{{}, {.waited_ns = 5, .operation = 9, .state = 'T'}})});
+  stream_.send(
+      {"status", "0 " + to_lines(std::vector<RankReport>{{}, {.waited_ns = 5, .operation = 9, .state = 'T'}})});
   stream_.send({"garbage", "0 0 16 no message"});
   stream_.send({"standing", "0 1 " + to_json(RankStanding{.text = "it waits"})});
   stream_.send({"closed", "0 1"});
@@ -158,19 +176,109 @@ TEST_P(BadMessages, AreErrorsThatNameTheHost) {
   EXPECT_EQ(heard_.said, "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, BadMessages,
-                         testing::Values(BadMessage{"dance", "", "it sends 'dance', which is no message of a host"},
-                                         BadMessage{"hello", "{}", "what a host says of itself cannot be read"},
-                                         BadMessage{"up", "0 2 17", "it speaks of rank 2, which it has not"},
-                                         BadMessage{"up", "0 1", "'up' of a rank cannot be read: '1'"},
-                                         BadMessage{"exit", "0 1 17 x", "'exit' of a rank cannot be read: '1 17 x'"},
-                                         BadMessage{"from", "0 1 row", "what rank 1 says has no type: 'row'"},
-                                         BadMessage{"standing", "0 1 []", "where a rank stands"},
-                                         BadMessage{"status", "0 0 0 0 0 0 S\n", "1 lines of ranks, and it has 2 ranks"},
-                                         BadMessage{"meets", "0 {}", "where a group meets cannot be read"},
-                                         BadMessage{"awaits", "no number", "'awaits' names no group: 'no number'"},
-                                         BadMessage{"unable", "0 no room", "no room"},
-                                         BadMessage{"failed", "no room", "no room"}));
+INSTANTIATE_TEST_SUITE_P(
+    Of, BadMessages,
+    testing::Values(BadMessage{"dance", "", "it sends 'dance', which is no message of a host"},
+                    BadMessage{"hello", "{}", "what a host says of itself cannot be read"},
+                    BadMessage{"up", "0 2 17", "it speaks of rank 2, which it has not"},
+                    BadMessage{"up", "0 1", "'up' of a rank cannot be read: '1'"},
+                    BadMessage{"exit", "0 1 17 x", "'exit' of a rank cannot be read: '1 17 x'"},
+                    BadMessage{"from", "0 1 row", "what rank 1 says has no type: 'row'"},
+                    BadMessage{"standing", "0 1 []", "where a rank stands"},
+                    BadMessage{"status", "0 0 0 0 0 0 S\n", "1 lines of ranks, and it has 2 ranks"},
+                    BadMessage{"meets", "0 {}", "where a group meets cannot be read"},
+                    BadMessage{"awaits", "no number", "'awaits' names no group: 'no number'"},
+                    BadMessage{"calls", "0 1 ", "it sends 'calls', which this launcher has not asked"},
+                    BadMessage{"stack", "0 1 ", "it sends 'stack', which this launcher has not asked"},
+                    BadMessage{"unable", "0 no room", "no room"}, BadMessage{"failed", "no room", "no room"}));
+
+TEST_F(HostPlayed, IsAskedWhatItsRanksCalledLast) {
+  take_job();
+  stream_.send({"from", "0 0 row\n1 2"});
+  stream_.send({"calls", "0 0 7 completed all_reduce 8 float\n8 started barrier 0 float\n"});
+  stream_.send({"calls", "0 1 "});
+  stream_.send({"stack", "0 1 thread \x1b[1m1\n  #0 poll"});
+  stream_.send({"recalled", "0 "});
+  const Recall told = recall();
+  EXPECT_EQ(next_of(stream_, "recall"), "0 ");
+  EXPECT_THAT(told.silent, testing::IsEmpty());
+  ASSERT_EQ(told.calls.size(), 2U);
+  EXPECT_EQ(call_lines(told.calls.at(0)), "7 completed all_reduce 8 float\n8 started barrier 0 float\n");
+  EXPECT_THAT(told.calls.at(1), testing::IsEmpty());
+  ASSERT_EQ(told.stacks.size(), 2U);
+  EXPECT_EQ(told.stacks[0].text, "not read: its host has not told it\n");
+  EXPECT_EQ(told.stacks[1].text, "thread \\x1b[1m1\n  #0 poll\n");
+  EXPECT_EQ(heard_.said, "1 hosts; 0 row 1 2; ");
+  EXPECT_TRUE(heard_.lost.empty());
+}
+
+TEST_F(HostPlayed, ThatHasNoJobIsNotAsked) {
+  come(start());
+  const Recall told = recall();
+  EXPECT_THAT(told.silent, testing::IsEmpty());
+  EXPECT_TRUE(told.calls.empty());
+}
+
+TEST_F(HostPlayed, ThatCannotReadTheMemoryOfItsRanksIsNamed) {
+  take_job();
+  stream_.send({"recalled", "0 "});
+  EXPECT_EQ(recall().silent,
+            std::vector<std::string>{"host away (ranks 0 to 1): it cannot read the memory of its ranks"});
+}
+
+TEST_F(HostPlayed, WhoseConnectionEndsBeforeItHasToldAllIsNamed) {
+  take_job();
+  stream_.send({"calls", "0 1 "});
+  stream_.close();
+  EXPECT_EQ(recall().silent, std::vector<std::string>{"host away (ranks 0 to 1): its connection has ended"});
+}
+
+TEST_F(HostPlayed, ThatDoesNotAnswerIsNamedAndNotWaitedForAfterAnInterrupt) {
+  take_job();
+  const Interrupts interrupts;
+  ASSERT_EQ(::raise(SIGTERM), 0);
+  const Recall told = starter_.recall(heard_, board_, interrupts);
+  ASSERT_EQ(told.silent.size(), 1U);
+  EXPECT_THAT(told.silent[0], testing::StartsWith("host away (ranks 0 to 1): it has not answered within 0."));
+}
+
+/// An answer that ends the recall, and what is said of its host.
+class BadAnswers : public HostPlayed, public testing::WithParamInterface<BadMessage> {};
+
+TEST_P(BadAnswers, AreNamedWithTheirHostAndField) {
+  take_job();
+  stream_.send({GetParam().type, GetParam().text});
+  const Recall told = recall();
+  ASSERT_EQ(told.silent.size(), 1U);
+  EXPECT_THAT(told.silent[0], testing::StartsWith(fmt::format("host away (ranks 0 to 1): {}", GetParam().error)));
+  EXPECT_TRUE(told.calls.empty());
+  EXPECT_TRUE(told.stacks.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, BadAnswers,
+                         testing::Values(BadMessage{"calls", "0 2 ", "it speaks of rank 2, which it has not"},
+                                         BadMessage{"calls", "0 1", "'calls' of a rank cannot be read: '1'"},
+                                         BadMessage{"calls", "0 1 7 begun barrier 0 float\n",
+                                                    "what rank 1 called last: call 1: 'begun' is not a call's state"},
+                                         BadMessage{"calls", "0 1 7 started barrier -1 float\n",
+                                                    "what rank 1 called last: call 1: '-1' is not a call's count"}));
+
+TEST_F(HostPlayed, StacksThatAreTooLongAreNotTaken) {
+  take_job();
+  stream_.send({"stack", "0 1 " + std::string(kMostStackBytes + 1, 'x')});
+  std::thread sender([this] {
+    const auto has_sent_all = [this] {
+      stream_.go_on();
+      return stream_.has_sent_all();
+    };
+    nap_until(kPlayed, has_sent_all);
+  });
+  const Recall told = recall();
+  sender.join();
+  EXPECT_EQ(told.silent,
+            std::vector<std::string>{"host away (ranks 0 to 1): the stacks of rank 1 have 65537 bytes, and at most "
+                                     "65536 are taken"});
+}
 
 TEST_F(HostPlayed, OfAnotherBuildIsRefused) {
   come(start());

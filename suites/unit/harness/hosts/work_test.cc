@@ -34,7 +34,7 @@ struct PlayedGroup {
         job{.ranks = 2, .host = 1, .first = kRank, .here = 1, .started = 0, .timeout_ns = timeout.count()},
         work(
             {.key = key, .control = control, .control_socket = listener.get()},
-            [this](const Frame& frame) { sent.push_back(frame); }, standings) {}
+            [this](const Frame& frame) { sent.push_back(frame); }, readers) {}
 
   Status start() { return work.start("what " + key + " does", job); }
   [[nodiscard]] std::vector<std::string> texts_of(std::string_view type) const {
@@ -49,11 +49,17 @@ struct PlayedGroup {
   Descriptor listener;
   HostJob job;
   std::vector<Frame> sent;
-  std::vector<std::string> asked;  ///< payloads whose standings were wanted
-  Standings standings = [this](const std::string& payload, int /*host*/, int /*domain*/) {
-    asked.push_back(payload);
-    return std::vector<RankStanding>(2, {.text = "waits in " + key});
-  };
+  std::vector<std::string> asked;  ///< payloads whose standings, or last calls, were wanted
+  MemoryReaders readers{.standings =
+                            [this](const std::string& payload, int /*host*/, int /*domain*/) {
+                              asked.push_back(payload);
+                              return std::vector<RankStanding>(2, {.text = "waits in " + key});
+                            },
+                        .last_calls =
+                            [this](const std::string& payload, int /*host*/, int /*domain*/) {
+                              asked.push_back(payload);
+                              return std::vector<std::vector<StartedCall>>{{}, {{.number = 17}}};
+                            }};
   Work work;
 };
 
@@ -139,6 +145,19 @@ TEST_F(Works, EachHasADeadlineOfItsOwn) {
   EXPECT_THAT(second_.texts_of("standing").front(), HasSubstr("waits in bb"));
   EXPECT_EQ(second_.asked.front(), "what bb does");
   EXPECT_THAT(first_.asked, IsEmpty()) << "60 s have not passed";
+}
+
+TEST_F(Works, TellWhatTheirOwnRanksCalledLastAndWhereTheseAre) {
+  first_.work.recall();
+  EXPECT_THAT(first_.sent, IsEmpty()) << "it has not started";
+  ASSERT_TRUE(first_.start().is_ok());
+  const PlayedRank in_first = come_to(first_);
+  first_.work.recall();
+  EXPECT_EQ(first_.asked, std::vector<std::string>{"what aa does"});
+  EXPECT_EQ(first_.texts_of("calls"), std::vector<std::string>{"1 17 started barrier 0 float\n"});
+  // The rank is this process: its threads have stacks wherever there is eu-stack.
+  for (const std::string& text : first_.texts_of("stack")) EXPECT_THAT(text, testing::StartsWith("1 "));
+  EXPECT_LE(first_.texts_of("stack").size(), 1U);
 }
 
 TEST_F(Works, OneThatCannotStartLeavesTheOtherAlone) {

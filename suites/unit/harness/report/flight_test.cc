@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/report/flight.h"
 
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -88,6 +93,24 @@ TEST(Flight, WhatHasNoNameThereIsLeftOut) {
   const std::string text = flight_pickle(
       2, std::vector{call_of(1, Collective::scan, 8, true), call_of(2, Collective::all_to_all_v, 8, true)});
   EXPECT_EQ(text, flight_pickle(2, {}));
+}
+
+TEST(Flight, OfARankOfWhichNothingIsKnownThereIsNoFile) {
+  std::string folder = testing::TempDir() + "tutti-flight-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const auto path = [&](int rank) { return std::filesystem::path(folder) / fmt::format("tutti_rank_{}", rank); };
+  std::ofstream(path(1)) << "of an older job";
+  const Status written = write_flight(folder, 3, {{0, {}}, {2, {call_of(1, Collective::barrier, 0, true)}}});
+  EXPECT_TRUE(written.is_ok()) << written.message();
+  EXPECT_FALSE(std::filesystem::exists(path(1)));
+  const std::array<std::string, 2> expected{flight_pickle(3, {}),
+                                            flight_pickle(3, std::vector{call_of(1, Collective::barrier, 0, true)})};
+  for (const int rank : {0, 2}) {
+    std::ifstream file(path(rank), std::ios::binary);
+    const std::string content(std::istreambuf_iterator<char>(file), {});
+    EXPECT_EQ(content, expected[rank == 0 ? 0 : 1]);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
