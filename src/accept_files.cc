@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/accept/exports.h"
+#include "harness/accept/junit.h"
 #include "harness/text/read_file.h"
 #include "impl/types/names.h"
 #include "src/options.h"
@@ -46,6 +47,14 @@ Status check_inputs(const AcceptRequest& request) {
   return {};
 }
 
+/// What an earlier run has left there, until it is replaced. Empty: nothing, or nothing that can be read.
+std::string text_before(const std::string& path) {
+  std::error_code none;
+  if (path.empty() || !std::filesystem::is_regular_file(path, none)) return {};
+  auto text = harness::read_file(path, harness::kMostInList);
+  return text.is_ok() ? std::move(text).value() : std::string();
+}
+
 }  // namespace
 
 Status open_files(const AcceptRequest& request, harness::OutputFiles& files) {
@@ -72,7 +81,7 @@ Status write_files(const AcceptRequest& request, const accept::AcceptReport& rep
   write(request.junit, accept_junit(report));
   write(request.prometheus, accept_prometheus(report));
   write(request.hosts_path(), hosts_file(report));
-  write(request.slurm_path(), slurm_file(report, request.html));
+  write(request.slurm_path(), slurm_file(report, request.html, text_before(request.slurm_path())));
   if (!request.html.empty()) {
     const Status drawn = make_accept_page(accept_json(report), request.html, files);
     if (first.is_ok()) first = drawn;

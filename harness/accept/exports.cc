@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/accept/exports.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -15,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/accept/baseline.h"
+#include "harness/accept/parts.h"
 #include "harness/accept/sentences.h"
 #include "harness/text/escapes.h"
 #include "harness/text/json_writer.h"
@@ -33,15 +35,6 @@ std::string utc_minute(std::int64_t seconds) {
   ::gmtime_r(&time, &utc);
   std::array<char, 32> text{};
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%MZ", &utc)};
-}
-
-/// The finding for which jobs should do without the node.
-const Finding* blame_of(const AcceptReport& report, int node) {
-  for (const Finding& finding : report.findings.parts) {
-    const bool touches = finding.first == node || (is_of_link(finding) && finding.second == node);
-    if (touches && !is_of_leaf(finding) && (is_of_node(finding) || finding.what == Class::wrong)) return &finding;
-  }
-  return nullptr;
 }
 
 /// "nic-out -31.0% (-32.1..-29.8)".
@@ -189,50 +182,6 @@ Document json_of_rail(const AcceptReport& report, std::size_t rail) {
   return one;
 }
 
-struct JunitCounts {
-  int tests = 0, failures = 0, errors = 0, skipped = 0;
-};
-
-std::string junit_case(std::string_view of, std::string_view name, Verdict verdict, const std::string& told,
-                       JunitCounts& counts) {
-  ++counts.tests;
-  std::string text =
-      fmt::format("    <testcase classname=\"tutti.accept.{}\" name=\"{}\">\n", of, text::xml_escaped(name));
-  const std::string message = text::xml_escaped(told);
-  if (verdict == Verdict::fail) {
-    ++counts.failures;
-    text += fmt::format("      <failure message=\"{}\" type=\"{}\"/>\n", message, to_string(verdict));
-  } else if (verdict == Verdict::pass) {
-    if (!told.empty()) text += fmt::format("      <system-out>{}</system-out>\n", message);
-  } else if (verdict == Verdict::skipped) {
-    ++counts.skipped;
-    text += fmt::format("      <skipped message=\"{}\"/>\n", message);
-  } else {
-    ++counts.errors;
-    text += fmt::format("      <error message=\"{}\" type=\"{}\"/>\n", message, to_string(verdict));
-  }
-  return text + "    </testcase>\n";
-}
-
-/// What is no node: "link" and "node1, node2".
-struct PartNames {
-  std::string kind, name;
-};
-PartNames names_of_part(const AcceptReport& report, const Finding& finding) {
-  PartNames part{.kind = "fleet", .name = "fleet"};
-  if (is_of_link(finding)) {
-    part = {.kind = "link",
-            .name = fmt::format("{}, {}", report.names.at(static_cast<std::size_t>(finding.first)),
-                                report.names.at(static_cast<std::size_t>(finding.second)))};
-  } else if (is_of_leaf(finding)) {
-    part = {.kind = "uplink", .name = leaf_name(finding.first)};
-  } else if (is_of_library(finding)) {
-    part = {.kind = "configuration", .name = report.library};
-  }
-  if (finding.rail != kNoRail) part.name += ", " + rail_of(report, finding);
-  return part;
-}
-
 /// Comments on parts that fail, and are no node: no node is left out for them.
 std::string part_comments(const AcceptReport& report) {
   std::string text;
@@ -244,6 +193,57 @@ std::string part_comments(const AcceptReport& report) {
                         to_string(finding.what), warning);
   }
   return text;
+}
+
+/// A reason as it stands between quotes in a comment of one line.
+std::string quotable(std::string_view reason) {
+  std::string text = text::one_line(printable(reason));
+  for (char& c : text) {
+    if (c == '"' || c == '\\' || c == '$' || c == '`') c = '_';
+  }
+  return text;
+}
+
+constexpr std::string_view kDrainBegin = "# scontrol update NodeName=", kDrainMiddle = " State=DRAIN Reason=\"";
+
+std::string drain_line(std::string_view name, std::string_view reason) {
+  return fmt::format("{}{}{}{}\"\n", kDrainBegin, name, kDrainMiddle, quotable(reason));
+}
+
+/// Of a node that an earlier run proposed to drain, and that passed now.
+std::string resume_lines(std::string_view name, std::string_view reason) {
+  return fmt::format(
+      "# {0} passed. It was to be drained for \"{1}\": resume it only where sinfo -R still shows this reason\n"
+      "# scontrol update NodeName={0} State=RESUME\n",
+      name, quotable(reason));
+}
+
+/// Of a node that an earlier run proposed to drain, and of which nothing new is known: the next run needs the reason.
+std::string kept_lines(std::string_view name, std::string_view reason) {
+  return fmt::format("# An earlier run proposed this, and {} has not passed pairs since:\n{}", name,
+                     drain_line(name, reason));
+}
+
+/// From the file of an earlier run: the reasons of tutti's for which nodes were to be drained. Other lines say nothing.
+std::map<std::string, std::string> drains_in(std::string_view old) {
+  std::map<std::string, std::string> reasons;
+  while (!old.empty()) {
+    const std::string_view line = old.substr(0, old.find('\n'));
+    old.remove_prefix(std::min(line.size() + 1, old.size()));
+    const std::size_t middle = line.find(kDrainMiddle);
+    if (!line.starts_with(kDrainBegin) || middle == line.npos) continue;
+    std::string_view reason = line.substr(middle + kDrainMiddle.size());
+    if (!reason.starts_with("tutti:") || !reason.ends_with('"')) continue;
+    reason.remove_suffix(1);
+    reasons.emplace(line.substr(kDrainBegin.size(), middle - kDrainBegin.size()), reason);
+  }
+  return reasons;
+}
+
+/// Whether pairs were played: without them a node that passes may still have what an earlier run found.
+bool has_pairs(const AcceptReport& report) {
+  return std::ranges::none_of(
+      report.stages, [](const StageReport& stage) { return stage.name == "pairs" && !stage.left_out.empty(); });
 }
 
 }  // namespace
@@ -262,69 +262,34 @@ std::string hosts_file(const AcceptReport& report) {
   return text + others + part_comments(report);
 }
 
-std::string slurm_file(const AcceptReport& report, std::string_view page) {
-  std::vector<int> excluded;
-  for (int node = 0; node < std::ssize(report.names); ++node) {
-    if (is_excluded(report, node)) excluded.push_back(node);
-  }
+std::string slurm_file(const AcceptReport& report, std::string_view page, std::string_view old) {
+  const std::map<std::string, std::string> reasons = drains_in(old);
   const std::string when = utc_minute(report.ended_s);
-  std::string text;
-  if (excluded.empty()) {
-    text = "\n# no node is to be excluded\n";
-  } else {
-    std::vector<std::string> names;
-    for (const int node : excluded) names.push_back(report.names[static_cast<std::size_t>(node)]);
-    text = fmt::format("--exclude={}\n", fmt::join(names, ","));
-    text += "# To review. tutti runs none of these commands. Ask squeue first whether a node has a job.\n";
-    for (const int node : excluded) {
-      std::string reason = fmt::format("tutti:{} {}", short_reason(report, node), when);
-      if (!page.empty()) reason += fmt::format(" {}", page);
-      for (char& c : reason) {
-        if (c == '"' || c == '\n' || c == '\\' || c == '$' || c == '`') c = '_';
-      }
-      text += fmt::format("# scontrol update NodeName={} State=DRAIN Reason=\"{}\"\n",
-                          report.names[static_cast<std::size_t>(node)], reason);
-    }
-  }
+  std::vector<std::string> excluded;
+  std::string commands, comments;
   for (int node = 0; node < std::ssize(report.names); ++node) {
+    const std::string& name = report.names[static_cast<std::size_t>(node)];
+    if (is_excluded(report, node)) {
+      excluded.push_back(name);
+      const std::string reason = fmt::format("tutti:{} {}", short_reason(report, node), when);
+      commands += drain_line(name, page.empty() ? reason : fmt::format("{} {}", reason, page));
+      continue;
+    }
     const Verdict verdict = verdict_of(report, node);
-    if (verdict == Verdict::pass || is_excluded(report, node)) continue;
-    text += fmt::format("# {} is {}: {}\n", report.names[static_cast<std::size_t>(node)], to_string(verdict),
-                        short_reason(report, node));
-  }
-  return text + part_comments(report);
-}
-
-std::string accept_junit(const AcceptReport& report) {
-  JunitCounts counts;
-  std::string cases;
-  for (int node = 0; node < std::ssize(report.names); ++node) {
-    const Finding* const finding = blame_of(report, node);
-    cases += junit_case("node", report.names[static_cast<std::size_t>(node)], verdict_of(report, node),
-                        finding == nullptr ? reason_of(report, node) : sentence_of(report, *finding), counts);
-  }
-  for (std::size_t rail = 0; rail < report.rails.size(); ++rail) {
-    for (int node = 0; node < std::ssize(report.names); ++node) {
-      const RailVerdict of_rail = verdict_on_rail(report, node, rail);
-      const std::string told = of_rail.blame == nullptr ? std::string() : sentence_of(report, *of_rail.blame);
-      cases += junit_case("rail",
-                          fmt::format("{}, {}", report.names[static_cast<std::size_t>(node)], report.rails[rail].name),
-                          of_rail.verdict, told, counts);
+    if (verdict != Verdict::pass) {
+      comments += fmt::format("# {} is {}: {}\n", name, to_string(verdict), short_reason(report, node));
     }
+    const auto before = reasons.find(name);
+    if (before == reasons.end()) continue;
+    const bool is_well = verdict == Verdict::pass && has_pairs(report);
+    commands += is_well ? resume_lines(name, before->second) : kept_lines(name, before->second);
   }
-  std::map<std::pair<std::string, std::string>, int> times;  // each case has a name of its own
-  for (const Finding& finding : report.findings.parts) {
-    if (is_of_node(finding)) continue;
-    PartNames part = names_of_part(report, finding);
-    const int before = times[{part.kind, part.name}]++;
-    if (before > 0) part.name += fmt::format(", {}", before + 1);
-    cases += junit_case(part.kind, part.name, finding.judgement.verdict, sentence_of(report, finding), counts);
+  std::string text =
+      excluded.empty() ? "\n# no node is to be excluded\n" : fmt::format("--exclude={}\n", fmt::join(excluded, ","));
+  if (!commands.empty()) {
+    text += "# To review. tutti runs none of these commands. Ask squeue first whether a node has a job.\n";
   }
-  return fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
-      "  <testsuite name=\"tutti accept\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">\n{}"
-      "    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n",
-      counts.tests, counts.failures, counts.errors, counts.skipped, cases, text::xml_escaped(verdict_sentence(report)));
+  return text + commands + comments + part_comments(report);
 }
 
 std::string accept_prometheus(const AcceptReport& report) {
@@ -413,6 +378,7 @@ std::string accept_json(const AcceptReport& report) {
   document["ended"] = utc_minute(report.ended_s);
   document["valid_hours"] = report.valid_hours;
   document["is_pretended"] = report.is_pretended;
+  document["message_size"] = report.message_size;
   document["margin"] = report.limits.margin;
   document["too_fast"] = report.limits.too_fast;
   document["confidence"] = report.limits.confidence;
@@ -462,6 +428,7 @@ std::string accept_json(const AcceptReport& report) {
   document["soaked_operations"] = report.soaked_operations;
   document["training_steps_per_second"] =
       report.steps_per_second > 0 ? Document(report.steps_per_second) : Document(nullptr);
+  document["command_seconds"] = report.command_seconds > 0 ? Document(report.command_seconds) : Document(nullptr);
   Document init(nullptr);
   if (report.init.groups > 0) {
     Document slowest = Document::array();

@@ -30,8 +30,8 @@ TEST(AcceptExports, TheHostsFileHasThoseThatPassed) {
 }
 
 TEST(AcceptExports, SlurmGetsAnOptionAndCommandsInComments) {
-  EXPECT_EQ(slurm_file(healthy(2), ""), "\n# no node is to be excluded\n");
-  const std::string text = slurm_file(with_a_slow_node(), "accept.html");
+  EXPECT_EQ(slurm_file(healthy(2), "", ""), "\n# no node is to be excluded\n");
+  const std::string text = slurm_file(with_a_slow_node(), "accept.html", "");
   EXPECT_THAT(text, ::testing::StartsWith("--exclude=node2\n# "));
   EXPECT_THAT(text, HasSubstr("# scontrol update NodeName=node2 State=DRAIN "
                               "Reason=\"tutti:nic-out -10.0% (-11.0..-9.0) 2023-11-14T22:23Z accept.html\"\n"));
@@ -40,21 +40,68 @@ TEST(AcceptExports, SlurmGetsAnOptionAndCommandsInComments) {
   }
 }
 
-TEST(AcceptExports, JunitHasACaseForEachNodeAndPart) {
-  AcceptReport report = with_a_slow_node();
-  add(report, {.what = Class::link, .first = 0, .second = 2, .judgement = slow()});
-  const std::string text = accept_junit(report);
-  EXPECT_THAT(text, HasSubstr(R"(tests="5" failures="2" errors="1" skipped="0")"));
-  EXPECT_THAT(text, HasSubstr(R"(<testcase classname="tutti.accept.node" name="node2">)"));
-  EXPECT_THAT(text, HasSubstr(R"(<failure message="node2 sends 10.0 % (9.0 to 11.0) slower)"));
-  EXPECT_THAT(text, HasSubstr(R"(<error message="ssh exit 255)"));
-  EXPECT_THAT(text, HasSubstr(R"(<testcase classname="tutti.accept.link" name="node1, node3">)"));
+/// What an earlier run proposed to drain.
+std::string drained(const std::string& name, const std::string& reason) {
+  return fmt::format("# scontrol update NodeName={} State=DRAIN Reason=\"{}\"\n", name, reason);
+}
+
+TEST(AcceptExports, SlurmMayResumeWhatAnEarlierRunWantedToDrain) {
+  const std::string old = "--exclude=node1,node9\n# To review.\n" +
+                          drained("node1", "tutti:nic-out -31.0% (-32.1..-29.8) 2023-11-13T22:23Z page.html") +
+                          drained("node9", "tutti:dead 2023-11-13T22:23Z") + drained("node2", "the fan is loud") +
+                          drained("node2,node3", "tutti:dead") + drained("", "tutti:dead") + drained("node3", "") +
+                          drained("node4", "tutti:dead").substr(2) + "# node4 is ERROR: tutti:dead\n";
+  const std::string resumed =
+      "\n# no node is to be excluded\n"
+      "# To review. tutti runs none of these commands. Ask squeue first whether a node has a job.\n"
+      "# node1 passed. It was to be drained for \"tutti:nic-out -31.0% (-32.1..-29.8) 2023-11-13T22:23Z page.html\": "
+      "resume it only where sinfo -R still shows this reason\n"
+      "# scontrol update NodeName=node1 State=RESUME\n";
+  EXPECT_EQ(slurm_file(healthy(4), "", old), resumed);
+  EXPECT_EQ(slurm_file(healthy(4), "", resumed), "\n# no node is to be excluded\n") << "it is proposed once";
+  EXPECT_EQ(slurm_file(healthy(4), "", drained("node1", "tutti:dead").substr(0, 60)), "\n# no node is to be excluded\n")
+      << "the end of the line is missing";
+}
+
+TEST(AcceptExports, SlurmHasAnotherReasonIfTheNodeFailsAgain) {
+  const std::string text = slurm_file(with_a_slow_node(), "", drained("node2", "tutti:dead 2023-11-13T22:23Z"));
+  EXPECT_THAT(text, HasSubstr(drained("node2", "tutti:nic-out -10.0% (-11.0..-9.0) 2023-11-14T22:23Z")));
+  EXPECT_THAT(text, Not(HasSubstr("tutti:dead")));
+}
+
+TEST(AcceptExports, SlurmKeepsAReasonUntilTheNodeHasPassedPairs) {
+  const std::string line = drained("node4", "tutti:nic-in -20.0% 2023-11-13T22:23Z");
+  const std::string kept = "# An earlier run proposed this, and node4 has not passed pairs since:\n" + line;
+  AcceptReport report = with_a_slow_node();  // node4 is not there
+  const std::string text = slurm_file(report, "", line);
+  EXPECT_THAT(text, ::testing::StartsWith("--exclude=node2\n"));
+  EXPECT_THAT(text, HasSubstr(kept));
+  EXPECT_THAT(text, HasSubstr("# node4 is ERROR: ssh exit 255 "));
+  EXPECT_THAT(text, Not(HasSubstr("RESUME")));
+  report = healthy(4);
+  report.stages.push_back({.name = "pairs", .left_out = "it is not asked for"});
+  EXPECT_THAT(slurm_file(report, "", text), HasSubstr(kept)) << "it passed what says nothing of its network";
+  EXPECT_THAT(slurm_file(healthy(4), "", text), HasSubstr("# scontrol update NodeName=node4 State=RESUME\n"));
+}
+
+TEST(AcceptExports, NoLineOfAnOldSlurmFileIsTakenOverAsItIs) {
+  const std::string old = drained("node1", "tutti:\x1b[1m\" $(reboot) `reboot` \\\r\xe2\x80\xa8") +
+                          "--exclude=node3\n" + "reboot\n" + drained("node4", "tutti:x\"; reboot; \"");
+  AcceptReport report = healthy(4);
+  report.absences[3] = "ssh exit 255";
+  const std::string text = slurm_file(report, "", old);
+  EXPECT_THAT(
+      text, HasSubstr("# node1 passed. It was to be drained for \"tutti:_x1b[1m_ _(reboot) _reboot_ __x0d_u2028\": "));
+  EXPECT_THAT(text, HasSubstr(drained("node4", "tutti:x_; reboot; _")));
+  EXPECT_EQ(text.front(), '\n');
+  for (std::size_t begin = 1; begin < text.size(); begin = text.find('\n', begin) + 1) EXPECT_EQ(text[begin], '#');
 }
 
 TEST(AcceptExports, PrometheusHasAVerdictForEachNode) {
   const std::string text = accept_prometheus(with_a_slow_node());
   EXPECT_THAT(text, HasSubstr("tutti_accept_verdict{node=\"node1\",stage=\"\",class=\"\",verdict=\"PASS\"} 1\n"));
-  EXPECT_THAT(text, HasSubstr("tutti_accept_verdict{node=\"node2\",stage=\"\",class=\"nic-out\",verdict=\"FAIL\"} 1\n"));
+  EXPECT_THAT(text,
+              HasSubstr("tutti_accept_verdict{node=\"node2\",stage=\"\",class=\"nic-out\",verdict=\"FAIL\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("tutti_accept_of_fleet_ratio{node=\"node1\",direction=\"out\"} 1.002"));
 }
 
