@@ -17,15 +17,16 @@
 #include "harness/accept/rails.h"
 #include "harness/accept/sentences.h"
 #include "harness/accept/table.h"
+#include "harness/accept/without.h"
 #include "harness/cases/sweep.h"
-#include "harness/doctor/hosts_diagnosis.h"
 #include "harness/process/interrupts.h"
 #include "harness/text/output_file.h"
 #include "harness/text/streams.h"
+#include "src/accept_command.h"
 #include "src/accept_files.h"
+#include "src/accept_inventory.h"
 #include "src/accept_nodes.h"
 #include "src/accept_plan.h"
-#include "src/doctor.h"
 #include "src/join.h"
 #include "src/options.h"
 #include "src/program.h"
@@ -49,7 +50,7 @@ class Watcher final : public accept::Observer {
     if (is_quiet_) return;
     if (stage != std::exchange(stage_, std::string(stage))) progress_.begin_stage();
     const char* const most = stage == accept::kRepeatStage ? "at most " : "";
-    progress_.show(fmt::format("accept: {} {} of {}{} rounds", stage, done, most, planned),
+    progress_.show(fmt::format("accept: {} {} of {}{} rounds{}", stage, done, most, planned, journal_.running().news()),
                    planned > 0 ? static_cast<double>(done) / planned : 0);
   }
   [[nodiscard]] bool is_stopped() override {
@@ -103,24 +104,6 @@ int nagios_code_of(int code) {
   return has_failed(code) ? kCritical : kUnknown;
 }
 
-/// What differs between the hosts, and what would spoil a measurement there. A starter has started the hosts' processes
-/// where there is no agent; then nothing is known but their builds.
-std::vector<accept::InventoryNote> inventory_of(const AcceptRequest& request, const accept::AcceptPlan& plan) {
-  const bool is_asked = std::ranges::find(plan.stages, "inventory") != plan.stages.end();
-  if (!is_asked || !request.pretend.empty() || request.places.reach.joined != nullptr) return {};
-  const auto visits = visit_hosts_of(request.places);
-  if (!visits.is_ok())
-    return {{.severity = "note", .what = std::string(visits.status().message()), .why = {}, .advice = {}}};
-  std::vector<accept::InventoryNote> notes;
-  for (harness::Symptom& one : harness::findings_of(visits.value())) {
-    notes.push_back({.severity = std::string(to_string(one.severity)),
-                     .what = std::move(one.what),
-                     .why = std::move(one.why),
-                     .advice = std::move(one.advice)});
-  }
-  return notes;
-}
-
 std::int64_t seconds_now() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -141,7 +124,7 @@ int list(const AcceptRequest& request, accept::AcceptPlan plan) {
   int nodes = static_cast<int>(request.places.conditions.topology.hosts.size());
   plan.rails = static_cast<int>(request.places.reach.rails.size());
   if (nodes == 0) {
-    const auto owned = crew_of(request);
+    const auto owned = crew_of(request, plan);
     if (!owned.is_ok()) return complain(owned.status());
     nodes = owned.value().crew->nodes();
     plan.rails = static_cast<int>(owned.value().crew->rails().size());
@@ -162,10 +145,11 @@ int run_accept(const AcceptRequest& request) {
   if (request.only_lists) return list(request, plan.value());
   harness::OutputFiles files;
   if (const Status status = open_files(request, files); !status.is_ok()) return complain(status);
-  std::vector<accept::InventoryNote> inventory = inventory_of(request, plan.value());
-  auto owned = crew_of(request);
+  Inventory inventory = inventory_of(request, plan.value());
+  auto owned = crew_of(request, plan.value());
   if (!owned.is_ok()) return complain(owned.status());
-  accept::Crew& crew = *owned.value().crew;
+  accept::Without without(*owned.value().crew, std::move(inventory.kept_out));
+  CommandCrew crew(without, plan.value().job);
   const bool is_quiet = request.is_quiet || request.is_nagios;
   const std::array outputs{request.json, request.junit, request.prometheus, request.lines};
   const auto on_stdout = std::ranges::count(outputs, harness::kStdoutPath);
@@ -195,7 +179,7 @@ int run_accept(const AcceptRequest& request) {
     const Status status = lines->append(line);
     if (!status.is_ok() && watcher != nullptr) watcher->fail(status);
   };
-  accept::JournalCrew journal(crew, write);
+  accept::JournalCrew journal(crew, write, plan.value().pairs.limits.margin);
   auto opened = journal_of(request, journal, head);
   if (!opened.is_ok()) return complain(opened.status());
   lines = std::move(opened).value();
@@ -208,7 +192,7 @@ int run_accept(const AcceptRequest& request) {
   own_watcher.clear();
   report.are_leaves_known = owned.value().are_leaves_known || !report.findings.leaves.empty();
   report.is_pretended = owned.value().is_pretended;
-  report.inventory = std::move(inventory);
+  report.inventory = std::move(inventory.notes);
   report.command = command_line();
   report.build = head.build;
   report.began_s = began;
@@ -236,10 +220,26 @@ int run_accept(const AcceptRequest& request) {
   if (own_watcher.is_over_budget() && report.findings.is_interrupted) {
     complain(error(Code::unavailable, "--budget: {} are over; what is missing was not tested", request.budget));
   }
-  if (request.is_nagios) return nagios_code_of(code);
   if (code == exit_ok && !written.is_ok()) return exit_code_of(written);
   if (code == exit_ok && !console.failure().is_ok()) return complain(console.failure());
   return code;
+}
+
+/// `options` says where the nodes are.
+int accept_at(const SweepOptions& options, AcceptRequest& request) {
+  auto settings = options.settings({});
+  if (!settings.is_ok()) return complain(settings.status());
+  request.places = std::move(settings).value();
+  if (!request.rails.empty()) {
+    auto rails = of_flag("--rails", accept::parse_rails(request.rails));
+    if (!rails.is_ok()) return complain(rails.status());
+    request.places.reach.rails = std::move(rails).value();
+  }
+  if (request.pretend.empty()) {
+    const Joining joining = join_crew(request.places, request.only_lists);
+    if (joining.exit_code) return *joining.exit_code;
+  }
+  return run_accept(request);
 }
 
 }  // namespace
@@ -290,7 +290,7 @@ void add_accept(CLI::App& program, Action& action) {
       "write PREFIX.exclude.hosts, those that passed, and PREFIX.exclude.slurm, options and commands to review");
   add("--json", request->json, "FILE", "write what was found as JSON: a baseline for another day");
   add("--html", request->html, "FILE", "draw one page of what was found, at the end");
-  add("--junit", request->junit, "FILE", "write JUnit XML, one case per node, link and uplink");
+  add("--junit", request->junit, "FILE", "write JUnit XML: a suite per stage, a case per node, leaf and failed part");
   add("--prometheus", request->prometheus, "FILE", "write metrics as text at the end");
   command->add_flag("--list", request->only_lists, "print the forecast, and play nothing");
   command->add_flag("--nagios", request->is_nagios, "one line, and the exit codes of a Nagios plugin: 0, 1, 2 or 3");
@@ -302,20 +302,8 @@ void add_accept(CLI::App& program, Action& action) {
   auto places = std::make_shared<SweepOptions>(*command, choices, std::span<const Collective>());
   command->callback([&action, request, places] {
     action = [request, places] {
-      auto settings = places->settings({});
-      if (!settings.is_ok()) return complain(settings.status());
-      request->places = std::move(settings).value();
-      if (!request->rails.empty()) {
-        auto rails = of_flag("--rails", harness::accept::parse_rails(request->rails));
-        if (!rails.is_ok()) return complain(rails.status());
-        request->places.reach.rails = std::move(rails).value();
-      }
-      if (request->pretend.empty()) {
-        if (const Joining joining = join_crew(request->places, request->only_lists); joining.exit_code) {
-          return *joining.exit_code;
-        }
-      }
-      return run_accept(*request);
+      const int code = accept_at(*places, *request);
+      return request->is_nagios ? nagios_code_of(code) : code;
     };
   });
 }

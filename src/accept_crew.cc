@@ -44,20 +44,22 @@ constexpr int kSamples = 8, kBlocks = 2;
 constexpr int kSamplesAlone = 64, kBlocksAlone = 4;
 constexpr int kLeastRanksAlone = 2;
 constexpr auto kLeastDeadline = 5s;
-constexpr double kDeadlineTimes = 5;  // the median of the jobs before
+constexpr double kDeadlineTimes = 5;  // the median of the jobs before; of short ones the suite may say it
 constexpr auto kPause = 10s;
+
+constexpr std::string_view kShortKind = "short";  // see kind_of
 
 /// The cell of a test on `ranks` ranks; `auto` chooses the algorithm. Soaks and trainings have none.
 std::string case_text(const PlayedSystem& system, const accept::Test& test, int ranks) {
   const char* collective = "";
   const char* op = "none";
-  const char* window = "";
+  std::string window;
   std::size_t bytes = test.bytes;
   switch (test.measure) {
     case accept::Measure::bandwidth:
     case accept::Measure::back:
       collective = "bandwidth";
-      window = ".window8";
+      window = fmt::format(".window{}", system.window);
       break;
     case accept::Measure::latency:
       collective = "pingpong";
@@ -71,6 +73,7 @@ std::string case_text(const PlayedSystem& system, const accept::Test& test, int 
       break;
     case accept::Measure::soak:
     case accept::Measure::training:
+    case accept::Measure::command:
       return {};
     case accept::Measure::all_reduce:
     case accept::Measure::alone:
@@ -89,11 +92,15 @@ accept::Outcome outcome_of(const harness::Row& row, const accept::Test& test) {
     return {.ending = accept::Ending::failed, .detail = row.reason.empty() ? "nothing was measured" : row.reason};
   }
   constexpr double kPerSecond = 1e6;  // a time is in us
-  if (test.measure == accept::Measure::latency) return {.log_speed = std::log(2 * kPerSecond / *row.time_median)};
   constexpr double kGigabytes = 1e9;
-  const double speed =
-      row.busbw ? *row.busbw * kGigabytes : static_cast<double>(row.bytes) * kPerSecond / *row.time_median;
-  return {.log_speed = std::log(speed)};
+  double speed = row.busbw ? *row.busbw * kGigabytes : static_cast<double>(row.bytes) * kPerSecond / *row.time_median;
+  if (test.measure == accept::Measure::latency) speed = 2 * kPerSecond / *row.time_median;
+  accept::Outcome outcome{.log_speed = std::log(speed)};
+  if (row.time_ci_low && row.time_ci_high && *row.time_ci_low > 0) {  // a long time is a low speed
+    outcome.low = outcome.log_speed - std::log(*row.time_ci_high / *row.time_median);
+    outcome.high = outcome.log_speed - std::log(*row.time_ci_low / *row.time_median);
+  }
+  return outcome;
 }
 
 accept::Outcome outcome_of(const Result<harness::SoakResult>& soak, double seconds) {
@@ -119,7 +126,7 @@ accept::Outcome outcome_of(const Result<harness::TrainRow>& trained) {
 std::string kind_of(const std::vector<accept::Group>& groups, const std::vector<accept::Test>& tests) {
   if (std::ranges::find(tests, accept::Measure::alone, &accept::Test::measure) != tests.end()) return "alone";
   const auto is_short = [](const accept::Test& test) { return test.measure <= accept::Measure::ring; };
-  if (std::ranges::all_of(tests, is_short)) return {};
+  if (std::ranges::all_of(tests, is_short)) return std::string(kShortKind);
   std::size_t most = 0;
   for (const accept::Group& group : groups) most = std::max(most, group.size());
   std::string kind = fmt::to_string(most);
@@ -129,8 +136,9 @@ std::string kind_of(const std::vector<accept::Group>& groups, const std::vector<
 
 /// The speed by the mean of the samples, in place of their median.
 void take_mean(accept::Outcome& outcome, const harness::Row& row, double mean_us) {
-  if (outcome.ending == accept::Ending::measured && mean_us > 0)
-    outcome.log_speed += std::log(*row.time_median / mean_us);
+  if (outcome.ending != accept::Ending::measured || mean_us <= 0) return;
+  outcome.log_speed += std::log(*row.time_median / mean_us);
+  outcome.low = outcome.high = std::nullopt;  // they are of the median
 }
 
 /// The speed of each rank, from what its samples took.
@@ -307,7 +315,10 @@ bool HostsCrew::plays_library(accept::Measure measure) const {
 
 PlayedSystem HostsCrew::system_for(const accept::Test& test) const {
   if (!test.is_bare && plays_library(test.measure)) return system_;
-  return {.transport = system_.transport, .ranks_per_node = system_.ranks_per_node};
+  PlayedSystem bare = system_;
+  bare.backend = harness::kOwnBackend;
+  bare.starter = {};
+  return bare;
 }
 
 Result<std::unique_ptr<HostsCrew>> HostsCrew::start(const Settings& places, PlayedSystem system) {
@@ -349,7 +360,8 @@ std::chrono::milliseconds HostsCrew::deadline(const std::string& kind) const {
   const auto most = std::chrono::duration_cast<std::chrono::milliseconds>(places_.sweep.timeout);
   const auto known = seconds_.find(kind);
   if (known == seconds_.end()) return most;
-  const std::chrono::duration<double> usual(kDeadlineTimes * harness::median_of(known->second));
+  const double times = kind.starts_with(kShortKind) ? system_.deadline_times : kDeadlineTimes;
+  const std::chrono::duration<double> usual(times * harness::median_of(known->second));
   return std::clamp<std::chrono::milliseconds>(std::chrono::ceil<std::chrono::milliseconds>(usual), kLeastDeadline,
                                                std::max<std::chrono::milliseconds>(kLeastDeadline, most));
 }

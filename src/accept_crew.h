@@ -26,6 +26,8 @@ struct PlayedSystem {
   std::string backend = "tutti";  ///< or a reference
   Starter starter = {};           ///< of the reference: a command, as of an MPI, starts the ranks of each group anew
   std::string transport;          ///< of tutti: any that joins hosts
+  int window = 8;                 ///< messages of a bandwidth test that are under way
+  double deadline_times = 5;      ///< of a short test, see AcceptPlan
   int ranks_per_node = 1;         ///< of groups and soaks; of a node alone two at least; of pairs and rings one
 };
 

@@ -55,8 +55,11 @@ Result<OwnedCrew> on_leaves(OwnedCrew owned, const AcceptRequest& request) {
   return owned;
 }
 
-Result<PlayedSystem> system_of(const AcceptRequest& request) {
-  PlayedSystem system{.backend = request.backend, .transport = request.transport};
+Result<PlayedSystem> system_of(const AcceptRequest& request, const accept::AcceptPlan& plan) {
+  PlayedSystem system{.backend = request.backend,
+                      .transport = request.transport,
+                      .window = plan.window,
+                      .deadline_times = plan.deadline_times};
   if (system.transport.empty()) system.transport = harness::transport_between_hosts().name;
   constexpr int kMostRanks = 1024;
   TUTTI_ASSIGN_OR_RETURN(
@@ -112,7 +115,7 @@ Result<accept::PretendedCluster> with_rails(accept::PretendedCluster cluster, co
 
 }  // namespace
 
-Result<OwnedCrew> crew_of(const AcceptRequest& request) {
+Result<OwnedCrew> crew_of(const AcceptRequest& request, const accept::AcceptPlan& plan) {
   OwnedCrew owned;
   const bool has_hosts = !request.places.conditions.topology.hosts.empty();
   if (request.pretend.empty() && !has_hosts) {
@@ -122,7 +125,7 @@ Result<OwnedCrew> crew_of(const AcceptRequest& request) {
     if (!request.pretend.empty()) {
       return error(Code::invalid_argument, "--pretend: with --hosts the cluster is a real one; leave one of them out");
     }
-    TUTTI_ASSIGN_OR_RETURN(PlayedSystem system, system_of(request));
+    TUTTI_ASSIGN_OR_RETURN(PlayedSystem system, system_of(request, plan));
     owned.left_out = stages_without(system);
     TUTTI_ASSIGN_OR_RETURN(auto on_hosts, HostsCrew::start(request.places, std::move(system)));
     owned.on_hosts = on_hosts.get();
@@ -139,6 +142,7 @@ Result<OwnedCrew> crew_of(const AcceptRequest& request) {
   TUTTI_ASSIGN_OR_RETURN(accept::PretendedCluster kept,
                          of_flag("--rails", with_rails(std::move(cluster).value(), request.rails)));
   owned.is_pretended = true;
+  if (!plan.job.words.empty()) owned.left_out["job"] = "a pretended cluster runs no command";
   owned.are_leaves_known = kept.tells_leaves;
   owned.pretended = text;
   owned.crew = std::make_unique<accept::PretendedCrew>(std::move(kept));

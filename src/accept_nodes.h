@@ -26,6 +26,6 @@ struct OwnedCrew {
 
 /// Starts a process on each host of --hosts, or pretends the cluster of --pretend, on the leaves and rails that were
 /// asked. Errors: invalid_argument naming the option; those of HostsCrew::start.
-[[nodiscard]] Result<OwnedCrew> crew_of(const AcceptRequest& request);
+[[nodiscard]] Result<OwnedCrew> crew_of(const AcceptRequest& request, const harness::accept::AcceptPlan& plan);
 
 }  // namespace tutti::program

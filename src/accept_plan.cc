@@ -19,6 +19,7 @@
 #include "harness/text/read_file.h"
 #include "impl/types/names.h"
 #include "impl/types/number.h"
+#include "src/accept_inventory.h"
 
 namespace tutti::program {
 namespace {
@@ -57,8 +58,9 @@ Result<accept::AcceptPlan> suite_of(const std::string& path) {
   if (path.empty()) return accept::AcceptPlan();
   TUTTI_ASSIGN_OR_RETURN(const std::string text, of_flag("--suite", harness::read_file(path, harness::kMostInSuite)));
   auto plan = accept::plan_from_toml(text);
-  if (plan.is_ok()) return plan;
-  return error(plan.status().code(), "--suite: '{}': {}", shown(path), plan.status().message());
+  if (!plan.is_ok()) return error(plan.status().code(), "--suite: '{}': {}", shown(path), plan.status().message());
+  TUTTI_RETURN_IF_ERROR(check_differences(plan.value()));
+  return plan;
 }
 
 std::string time_text(double seconds) {
@@ -108,6 +110,14 @@ Result<accept::AcceptPlan> plan_of(const AcceptRequest& request) {
     TUTTI_ASSIGN_OR_RETURN(const std::string text,
                            of_flag("--baseline", harness::read_file(request.baseline, harness::kMostInResult)));
     TUTTI_ASSIGN_OR_RETURN(plan.pairs.baseline, of_flag("--baseline", accept::baseline_from_json(text)));
+    const auto own = plan.bytes.find("pairs");
+    const std::size_t bytes = own == plan.bytes.end() ? plan.pairs.bytes : own->second;
+    const std::size_t of_baseline = plan.pairs.baseline->bytes;
+    if (of_baseline != 0 && of_baseline != bytes) {
+      const auto shown_bytes = [](std::size_t size) { return harness::format_bytes(static_cast<std::int64_t>(size)); };
+      return error(Code::invalid_argument, "--baseline: its messages are of {}, these of {}: --message-size {}",
+                   shown_bytes(of_baseline), shown_bytes(bytes), shown_bytes(of_baseline));
+    }
   }
   return plan;
 }
@@ -134,8 +144,30 @@ std::string plan_text(const AcceptRequest& request, const accept::AcceptPlan& pl
       plan.pairs.limits.margin, plan.pairs.limits.too_fast, plan.pairs.limits.confidence, plan.pairs.seed,
       plan.pairs.is_full ? "all" : "usual", plan.pairs.bytes, cluster);
   if (!request.baseline.empty()) text += ", baseline " + request.baseline;
+  for (const auto& [stage, needs] : plan.needs) text += fmt::format(", {} needs {}", stage, fmt::join(needs, "+"));
+  for (const auto& [stage, bytes] : plan.bytes) text += fmt::format(", {} of {} B", stage, bytes);
+  for (const accept::Test& test : plan.group_tests) {
+    text +=
+        fmt::format(", {} {} B", test.measure == accept::Measure::all_reduce ? "all_reduce" : "all_to_all", test.bytes);
+  }
+  const accept::AcceptPlan usual;
+  if (plan.alone_sizes != usual.alone_sizes) text += fmt::format(", alone {} B", fmt::join(plan.alone_sizes, "+"));
+  if (plan.pairs.latency_bytes != usual.pairs.latency_bytes)
+    text += fmt::format(", pingpong {} B", plan.pairs.latency_bytes);
+  if (plan.window != usual.window) text += fmt::format(", windows of {}", plan.window);
+  if (!plan.differences.empty()) text += fmt::format(", alike in {}", fmt::join(plan.differences, "+"));
+  if (!plan.job.words.empty()) text += fmt::format(", job `{}`", fmt::join(plan.job.words, " "));
   return text;
 }
+
+namespace {
+
+std::string job_text(const accept::AcceptPlan& plan) {
+  if (plan.job.words.empty()) return "job";
+  return fmt::format("job `{}` for up to {}", fmt::join(plan.job.words, " "), time_text(plan.job.seconds));
+}
+
+}  // namespace
 
 std::string forecast_text(int nodes, const accept::AcceptPlan& plan, bool is_pretended) {
   const accept::Rounds rounds = rounds_of(plan, nodes);
@@ -152,14 +184,17 @@ std::string forecast_text(int nodes, const accept::AcceptPlan& plan, bool is_pre
   add("shifts", rounds.shifts);
   add("rings", rounds.rings);
   add("groups", rounds.groups);
-  if (nodes >= 2 && std::ranges::find(plan.stages, "job") != plan.stages.end()) words.emplace_back("job");
+  const bool has_job = nodes >= 2 && std::ranges::find(plan.stages, "job") != plan.stages.end();
+  if (has_job) words.push_back(job_text(plan));
   const bool has_soak = nodes >= 2 && std::ranges::find(plan.stages, "soak") != plan.stages.end();
   if (has_soak) words.push_back(fmt::format("soak {}", time_text(plan.soak_seconds)));
   if (words.empty()) words.emplace_back("nothing to play");
   const double soak = has_soak ? plan.soak_seconds : 0;
   const int played = rounds.alone + rounds.pairs + rounds.shifts + rounds.rings + rounds.groups;
   const double busy = is_pretended ? 1 : busyness();
-  const double most = busy * (kSlowStart + kSlowRound * (played + rounds.repeats)) + soak;
+  const bool has_command = has_job && !plan.job.words.empty();
+  const double job = has_command ? plan.job.seconds : 0;
+  const double most = busy * (kSlowStart + kSlowRound * (played + rounds.repeats)) + soak + job;
   const std::string why = busy > 1 ? fmt::format(" (this machine is busy: {:.1f} processes a core)", busy) : "";
   return fmt::format("# {}: {}, at {:.1f} to {:.1f} s a round{}: {} to {}. ^C or SIGTERM: report of what is done.\n",
                      harness::counted(nodes, "node"), fmt::join(words, ", "), kQuickRound, busy * kSlowRound, why,

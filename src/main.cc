@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program `tutti`: one subcommand per file.
+#include <algorithm>
 #include <chrono>
 #include <new>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -56,6 +59,12 @@ int conclude(int code) {
   return arrived.is_ok() || code != exit_ok ? code : complain(arrived);
 }
 
+/// For a Nagios plugin 2 is CRITICAL, and wrong options are UNKNOWN, 3.
+bool is_nagios_plugin(int argc, char** argv) {
+  const std::span<char*> words(argv, static_cast<std::size_t>(argc));
+  return std::ranges::any_of(words, [](const char* word) { return std::string_view(word) == "--nagios"; });
+}
+
 }  // namespace
 }  // namespace tutti::program
 
@@ -97,7 +106,8 @@ int main(int argc, char** argv) {
     const tutti::Status unknown = unknown_subcommand(program, argc, argv);
     return unknown.is_ok() ? conclude(program.exit(success)) : complain_here(unknown);
   } catch (const CLI::ParseError& failure) {
-    return complain_here(usage_error(program, failure, argc, argv));
+    const int code = complain_here(usage_error(program, failure, argc, argv));
+    return is_nagios_plugin(argc, argv) ? exit_environment : code;
   } catch (const std::system_error& failure) {  // fmt's, of a stream that cannot be written
     return complain(tutti::harness::cannot_print(failure.what()));
   } catch (const std::bad_alloc&) {

@@ -51,20 +51,25 @@ class Acceptance {
     report_.library = crew.library();
     report_.bare_system = crew.bare_system();
     report_.limits = plan.pairs.limits;
+    report_.message_size = plan_for("pairs").bytes;
     report_.findings.nodes.resize(report_.names.size());
   }
 
   AcceptReport run() {
     std::optional<Alone> alone;
-    play("alone", nodes(Passed::all), 1, [&](const std::vector<int>& /*nodes*/) {
-      alone.emplace(*crew_, pairs_, plan_.alone_bytes, observer_);
+    play("alone", nodes("alone", Passed::all), 1, [&](const std::vector<int>& /*nodes*/) {
+      alone.emplace(*crew_, pairs_, plan_.alone_sizes, observer_);
       alone->visit();
-      if (is_in(plan_.not_blocking, "alone")) return;
-      for (const int node : alone->lost()) pairs_.skipped.push_back(node);
+      lost_alone_ = alone->lost();
+      if (is_of_library("alone")) compare_alone(*alone);
     });
-    play("pairs", nodes(Passed::all), 2, [&](const std::vector<int>& /*nodes*/) {
-      if (!report_.rails.empty()) return examine_rails();
-      report_.findings = examine_pairs(*crew_, pairs_, observer_);
+    play("pairs", nodes("pairs", Passed::all), 2, [&](const std::vector<int>& nodes) {
+      PairsPlan plan = plan_for("pairs");
+      for (int node = 0; node < crew_->nodes(); ++node) {
+        if (std::ranges::find(nodes, node) == nodes.end()) plan.skipped.push_back(node);
+      }
+      if (!report_.rails.empty()) return examine_rails(plan);
+      report_.findings = examine_pairs(*crew_, plan, observer_);
       report_.findings.nodes.resize(report_.names.size());
       if (report_.findings.leaves.empty()) return;
       report_.leaves = report_.findings.leaves;
@@ -73,31 +78,37 @@ class Acceptance {
     constexpr std::size_t kLeastForMiddle = 3;
     for (const std::string_view stage : {"shifts", "rings"}) {
       const bool is_by_rail = stage == "shifts" && !report_.rails.empty();
-      const auto playing = nodes(is_by_rail ? Passed::all : Passed::all_but_broken);
+      const auto playing = nodes(stage, is_by_rail ? Passed::all : Passed::all_but_broken);
+      const PairsPlan plan = plan_for(stage);
       play(stage, playing, kLeastForMiddle, [&](const std::vector<int>& nodes) {
-        if (is_by_rail) return shift_rails(kLeastForMiddle);
-        Rings rings(*crew_, pairs_, std::string(stage), observer_);
+        if (is_by_rail) return shift_rails(plan, kLeastForMiddle);
+        Rings rings(*crew_, plan, std::string(stage), observer_);
         rings.run(stage == "shifts" ? visits_of_shifts(nodes, pairs_.seed) : visits_of_rings(nodes, pairs_.seed));
         rings.add_to(report_.findings);
       });
     }
-    play("groups", nodes(Passed::all_but_failed), 2, [&](const std::vector<int>& nodes) {
+    play("groups", nodes("groups", Passed::all_but_failed), 2, [&](const std::vector<int>& nodes) {
       GroupsStage groups(*crew_, pairs_, nodes, observer_);
-      groups.run();
+      groups.run(plan_.group_tests.empty() ? usual_group_tests(pairs_.bytes) : plan_.group_tests);
       groups.add_to(report_.findings);
       report_.sizes = groups.figures();
     });
-    play("soak", nodes(Passed::all_but_failed), 2, [&](const std::vector<int>& nodes) {
+    play("soak", nodes("soak", Passed::all_but_failed), 2, [&](const std::vector<int>& nodes) {
       GroupsStage groups(*crew_, pairs_, nodes, observer_);
       groups.soak(plan_.soak_seconds);
       groups.add_to(report_.findings);
       report_.soaked_operations = groups.soaked_operations();
     });
-    play("job", nodes(Passed::all_but_failed), 2, [&](const std::vector<int>& nodes) {
+    play("job", nodes("job", Passed::all_but_failed), 2, [&](const std::vector<int>& nodes) {
       GroupsStage groups(*crew_, pairs_, nodes, observer_);
-      groups.train();
+      if (plan_.job.words.empty()) {
+        groups.train();
+      } else {
+        groups.run_command();
+      }
       groups.add_to(report_.findings);
       report_.steps_per_second = groups.steps_per_second();
+      report_.command_seconds = groups.command_seconds();
     });
     if (alone) {
       timed("alone", [&] {
@@ -123,22 +134,29 @@ class Acceptance {
     all_but_failed,  ///< and that no finding is about them
   };
 
+  /// With the messages of that stage.
+  [[nodiscard]] PairsPlan plan_for(std::string_view stage) const {
+    PairsPlan plan = pairs_;
+    if (const auto own = plan_.bytes.find(std::string(stage)); own != plan_.bytes.end()) plan.bytes = own->second;
+    return plan;
+  }
+
   /// Pairs on each rail by itself.
-  void examine_rails() {
+  void examine_rails(const PairsPlan& of_all) {
     for (int rail = 0; rail < std::ssize(report_.rails); ++rail) {
       RailReport& of_rail = report_.rails[at(rail)];
       OnRail crew(*crew_, rail);
       std::vector<Finding> absent;
       std::ptrdiff_t there = 0;
       for (int node = 0; node < crew_->nodes(); ++node) {
-        const bool is_skipped = std::ranges::find(pairs_.skipped, node) != pairs_.skipped.end();
+        const bool is_skipped = std::ranges::find(of_all.skipped, node) != of_all.skipped.end();
         there += crew.absence_of(node).empty() && !is_skipped;
         std::string why = crew_->absence_of_rail(node, rail);
         if (why.empty() || !crew_->absence_of(node).empty()) continue;
         absent.push_back(
             {.what = Class::dead, .first = node, .judgement = {.verdict = Verdict::error}, .detail = std::move(why)});
       }
-      PairsPlan plan = pairs_;
+      PairsPlan plan = of_all;
       if (plan.baseline && !plan.baseline->rails.empty()) plan.baseline = plan.baseline->rails.at(of_rail.name);
       if (there >= 2) of_rail.findings = examine_pairs(crew, plan, observer_);
       of_rail.findings.nodes.resize(report_.names.size());
@@ -153,14 +171,14 @@ class Acceptance {
   }
 
   /// Shifts on each rail by itself.
-  void shift_rails(std::size_t least) {
+  void shift_rails(const PairsPlan& plan, std::size_t least) {
     std::vector<Finding> found;
     for (int rail = 0; rail < std::ssize(report_.rails); ++rail) {
       OnRail crew(*crew_, rail);
-      std::vector<int> playing = nodes(Passed::all_but_broken, rail);
+      std::vector<int> playing = nodes("shifts", Passed::all_but_broken, rail);
       std::erase_if(playing, [&](int node) { return !crew.absence_of(node).empty(); });
       if (playing.size() < least) continue;
-      Rings rings(crew, pairs_, "shifts", observer_);
+      Rings rings(crew, plan, "shifts", observer_);
       rings.run(visits_of_shifts(playing, pairs_.seed));
       Findings of_rail;
       of_rail.nodes = report_.rails[at(rail)].findings.nodes;
@@ -181,18 +199,25 @@ class Acceptance {
     }
   }
 
-  /// `rail`: what was found on another one does not count.
-  [[nodiscard]] std::vector<int> nodes(Passed passed, std::optional<int> rail = {}) const {
+  /// Nodes that passed what the stage needs: what the plan says, or else `usually`. `rail`: what was found on another
+  /// one does not count.
+  [[nodiscard]] std::vector<int> nodes(std::string_view stage, Passed usually, std::optional<int> rail = {}) const {
+    const auto said = plan_.needs.find(std::string(stage));
+    const std::vector<std::string>* const needs = said == plan_.needs.end() ? nullptr : &said->second;
+    const auto counts = [&](std::string_view earlier) {
+      return needs != nullptr ? is_in(*needs, earlier) : !is_in(plan_.not_blocking, earlier);
+    };
+    const Passed passed = needs != nullptr ? Passed::all_but_failed : usually;
     std::vector<int> playing;
     for (int node = 0; node < crew_->nodes(); ++node) {
       const bool is_out = std::ranges::any_of(report_.findings.parts, [&](const Finding& one) {
         if (rail && !is_on_rail(one, *rail)) return false;
         const bool is_its = one.first == node || one.second == node || std::ranges::count(one.members, node) > 0;
-        if (passed == Passed::all || !is_its || is_of_leaf(one) || is_in(plan_.not_blocking, one.stage)) return false;
+        if (passed == Passed::all || !is_its || is_of_leaf(one) || !counts(one.stage)) return false;
         return is_broken(one) || (passed == Passed::all_but_failed && is_about(one, node));
       });
-      const bool is_skipped = std::ranges::find(pairs_.skipped, node) != pairs_.skipped.end();
-      if (!is_out && !is_skipped && crew_->absence_of(node).empty()) playing.push_back(node);
+      const bool is_lost = counts("alone") && std::ranges::find(lost_alone_, node) != lost_alone_.end();
+      if (!is_out && !is_lost && crew_->absence_of(node).empty()) playing.push_back(node);
     }
     return playing;
   }
@@ -215,8 +240,9 @@ class Acceptance {
                             : stage == "pairs"                      ? Measure::bandwidth
                             : stage == "shifts" || stage == "rings" ? Measure::ring
                             : stage == "soak"                       ? Measure::soak
-                            : stage == "job"                        ? Measure::training
-                                                                    : Measure::all_reduce;
+                            : stage != "job"                        ? Measure::all_reduce
+                            : plan_.job.words.empty()               ? Measure::training
+                                                                    : Measure::command;
     return crew_->plays_library(measure);
   }
 
@@ -225,8 +251,9 @@ class Acceptance {
     if (!is_of_library(stage)) return;
     report_.library_stages.emplace_back(stage);
     if (stage == "alone" || observer_.is_stopped()) return;
-    const std::vector<int> good = nodes(Passed::all_but_failed);
-    Configuration configuration(*crew_, pairs_, good, observer_);
+    const std::vector<int> good = nodes("", Passed::all_but_failed);
+    const PairsPlan plan = plan_for(stage);
+    Configuration configuration(*crew_, plan, good, observer_);
     for (Finding& one : report_.findings.parts) {
       if (!one.stage.empty() || one.judgement.verdict != Verdict::fail) continue;
       if (const auto found = configuration.of(one)) acquit(std::exchange(one, *found));
@@ -238,6 +265,16 @@ class Acceptance {
       report_.findings.parts.push_back(configuration.finding_of(*report_.ratio));
     }
     std::ranges::stable_sort(report_.findings.parts, {}, gravity_of);
+  }
+
+  /// Nodes in which the library fails by itself, and the bare transport does not, are not to blame.
+  void compare_alone(Alone& alone) {
+    Configuration configuration(*crew_, pairs_, {}, observer_);
+    for (const int node : lost_alone_) {
+      if (auto found = configuration.of_alone(alone.loss_of(node), alone.tests().back())) {
+        alone.acquit(node, std::move(*found));
+      }
+    }
   }
 
   /// Two groups that failed for the same reason are told once.
@@ -299,6 +336,7 @@ class Acceptance {
   std::optional<OnLeaves> on_leaves_;  ///< if speeds have shown them
   const AcceptPlan& plan_;
   PairsPlan pairs_;
+  std::vector<int> lost_alone_;  ///< nodes that did not answer, hung or computed wrongly by themselves
   Observer& observer_;
   AcceptReport report_;
 };

@@ -39,8 +39,10 @@ void add_split(Findings& findings, const std::map<int, Judgement>& slow) {
 
 }  // namespace
 
-Alone::Alone(Crew& crew, const PairsPlan& plan, std::size_t bytes, Observer& observer)
-    : crew_(crew), plan_(plan), bytes_(bytes), observer_(observer), visits_(at(crew.nodes())) {
+Alone::Alone(Crew& crew, const PairsPlan& plan, std::vector<std::size_t> sizes, Observer& observer)
+    : crew_(crew), plan_(plan), observer_(observer), visits_(at(crew.nodes())) {
+  std::ranges::sort(sizes);
+  for (const std::size_t bytes : sizes) tests_.push_back({.measure = Measure::alone, .bytes = bytes});
   for (int node = 0; node < crew.nodes(); ++node) {
     const bool is_skipped = std::ranges::find(plan.skipped, node) != plan.skipped.end();
     if (crew.absence_of(node).empty() && !is_skipped) there_.push_back(node);
@@ -60,24 +62,32 @@ void Alone::visit() {
   }
 }
 
-std::vector<std::vector<Outcome>> Alone::play(const std::vector<Group>& groups) {
-  const std::vector<Test> tests{{.measure = Measure::alone, .bytes = bytes_}};
-  std::vector<std::vector<Outcome>> outcomes = crew_.play(groups, tests);
+std::vector<Outcome> Alone::play_once(const std::vector<Group>& groups) {
+  std::vector<Outcome> outcomes;
+  for (const std::vector<Outcome>& of_group : crew_.play(groups, tests_)) {
+    const auto failed = std::ranges::find_if(of_group, is_failure);
+    outcomes.push_back(failed == of_group.end() ? of_group.back() : *failed);
+  }
+  return outcomes;
+}
+
+std::vector<Outcome> Alone::play(const std::vector<Group>& groups) {
+  std::vector<Outcome> outcomes = play_once(groups);
   std::vector<Group> failed;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     // Wrong data are never by chance.
-    if (!is_failure(outcomes[i].front()) || outcomes[i].front().ending == Ending::wrong) continue;
+    if (!is_failure(outcomes[i]) || outcomes[i].ending == Ending::wrong) continue;
     failed.push_back(groups[i]);
     places.push_back(i);
   }
   if (failed.empty()) return outcomes;
   // Once may be chance. If there is no time for a second one, the first says nothing.
   if (observer_.is_stopped()) {
-    for (const std::size_t place : places) outcomes[place].front() = {.ending = Ending::interrupted};
+    for (const std::size_t place : places) outcomes[place] = {.ending = Ending::interrupted};
     return outcomes;
   }
-  auto again = crew_.play(failed, tests);
+  auto again = play_once(failed);
   for (std::size_t i = 0; i < failed.size(); ++i) outcomes[places[i]] = std::move(again[i]);
   return outcomes;
 }
@@ -91,7 +101,8 @@ std::vector<int> Alone::lost() const {
 void Alone::add_to(Findings& findings) const {
   findings.nodes.resize(visits_.size());
   for (const auto& [node, finding] : lost_) {
-    findings.nodes[at(node)].verdict = Verdict::fail;
+    const bool is_to_blame = finding.what != Class::configuration;
+    findings.nodes[at(node)].verdict = is_to_blame ? Verdict::fail : Verdict::skipped;
     findings.parts.insert(findings.parts.begin(), finding);
   }
   std::map<int, Judgement> slow;
@@ -111,10 +122,10 @@ void Alone::add_to(Findings& findings) const {
   for (const auto& [node, judgement] : slow) add_slow(findings, node, judgement);
 }
 
-void Alone::take(const std::vector<Group>& groups, const std::vector<std::vector<Outcome>>& outcomes) {
+void Alone::take(const std::vector<Group>& groups, const std::vector<Outcome>& outcomes) {
   std::vector<double> speeds;
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    const Outcome& outcome = outcomes[i].front();
+    const Outcome& outcome = outcomes[i];
     if (outcome.ending == Ending::measured) speeds.push_back(outcome.log_speed);
     if (!is_failure(outcome)) continue;
     const int node = groups[i].front();
@@ -128,7 +139,7 @@ void Alone::take(const std::vector<Group>& groups, const std::vector<std::vector
   if (speeds.size() < 2) return;
   const double middle = median_of(speeds);
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    const Outcome& outcome = outcomes[i].front();
+    const Outcome& outcome = outcomes[i];
     if (outcome.ending != Ending::measured) continue;
     const double off = outcome.log_speed - middle;
     visits_[at(groups[i].front())].back().push_back(speeds.size() == 2 ? 2 * off : off);  // of two: from the other

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "harness/accept/crew.h"
@@ -18,25 +19,33 @@ class Alone {
   static constexpr int kVisits = 2;
   static constexpr int kRepeats = 8;  ///< rounds of a visit
 
-  /// `bytes`: of an all_reduce within a node. All outlive it.
-  Alone(Crew& crew, const PairsPlan& plan, std::size_t bytes, Observer& observer);
+  /// `sizes`: of all_reduces within a node, in bytes. The largest is judged. All outlive it.
+  Alone(Crew& crew, const PairsPlan& plan, std::vector<std::size_t> sizes, Observer& observer);
   /// Several rounds in which all nodes play at once. A difference is to the median of the others in the round.
   void visit();
   /// Nodes that must not play on: they did not answer, hung or computed wrongly.
   [[nodiscard]] std::vector<int> lost() const;
+  /// Requires that the node is lost.
+  [[nodiscard]] const Finding& loss_of(int node) const { return lost_.at(node); }
+  /// The node is not to blame: what is to be said in place of its loss. It plays no more all the same.
+  void acquit(int node, Finding configuration) { lost_[node] = std::move(configuration); }
+  /// What each node plays; the one that is judged is the last.
+  [[nodiscard]] const std::vector<Test>& tests() const { return tests_; }
   /// Adds what this stage found to what the others say.
   void add_to(Findings& findings) const;
 
  private:
-  /// Plays the groups. One that fails plays a second time, and that counts.
-  [[nodiscard]] std::vector<std::vector<Outcome>> play(const std::vector<Group>& groups);
-  void take(const std::vector<Group>& groups, const std::vector<std::vector<Outcome>>& outcomes);
+  /// Plays the groups, and returns a failure of each, or else what is judged. One that fails plays a second time, and
+  /// that counts.
+  [[nodiscard]] std::vector<Outcome> play(const std::vector<Group>& groups);
+  [[nodiscard]] std::vector<Outcome> play_once(const std::vector<Group>& groups);
+  void take(const std::vector<Group>& groups, const std::vector<Outcome>& outcomes);
   /// Whether they are so many that speeds alone cannot say which nodes are right. Faults differ, and are few.
   [[nodiscard]] bool are_a_kind(const std::map<int, Judgement>& slow) const;
 
   Crew& crew_;
   const PairsPlan& plan_;
-  std::size_t bytes_;
+  std::vector<Test> tests_;
   Observer& observer_;
   std::vector<int> there_;
   std::vector<std::vector<std::vector<double>>> visits_;  ///< [node][visit]

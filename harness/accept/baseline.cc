@@ -2,6 +2,8 @@
 #include "harness/accept/baseline.h"
 
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,7 +30,7 @@ Result<Baseline> speeds_of(const nlohmann::json& fleet) {
   const std::optional<double> near = log_speed_of(fleet, "near_bytes_per_second");
   const std::optional<double> far = log_speed_of(fleet, "far_bytes_per_second");
   if (!near && !far) return error(Code::invalid_argument, "it has no speed of pairs");
-  return Baseline{.near = near ? *near : *far, .far = far ? *far : *near, .rails = {}};
+  return Baseline{.near = near ? *near : *far, .far = far ? *far : *near};
 }
 
 }  // namespace
@@ -47,8 +49,15 @@ Result<Baseline> baseline_from_json(std::string_view text) {
     if (verdict != "PASS") {
       return error(Code::invalid_argument, "its verdict is {}: a baseline is a run that passed", shown(verdict));
     }
-    if (!document.contains("rails")) return speeds_of(document.at("fleet"));
+    std::int64_t bytes = 0;
+    if (document.contains("message_size")) TUTTI_RETURN_IF_ERROR(text::read_number(document, "message_size", bytes, 0));
+    if (!document.contains("rails")) {
+      TUTTI_ASSIGN_OR_RETURN(Baseline fleet, speeds_of(document.at("fleet")));
+      fleet.bytes = static_cast<std::size_t>(bytes);
+      return fleet;
+    }
     Baseline all;
+    all.bytes = static_cast<std::size_t>(bytes);
     for (const nlohmann::json& rail : document.at("rails")) {
       TUTTI_ASSIGN_OR_RETURN(Baseline speeds, speeds_of(rail.at("fleet")));
       all.rails.insert_or_assign(rail.at("rail").get<std::string>(), std::move(speeds));

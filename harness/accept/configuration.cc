@@ -130,17 +130,25 @@ std::optional<Finding> Configuration::of_slow(const Finding& finding) {
   return found;
 }
 
+std::optional<Finding> Configuration::of_alone(const Finding& finding, const Test& test) {
+  return finding.what == Class::dead ? of_failing({finding.first}, test) : std::nullopt;
+}
+
 std::optional<Finding> Configuration::of_failed(const Finding& finding) {
-  constexpr int kTimes = 3;
   Group group = finding.members;
   if (group.empty()) {
     group.push_back(finding.first);
     if (finding.second >= 0) group.push_back(finding.second);
     if (finding.second < 0 && !finding.thirds.empty()) group.push_back(finding.thirds.front());
   }
+  if (group.size() < 2) return std::nullopt;
+  return of_failing(std::move(group), {.measure = Measure::all_reduce, .bytes = plan_.bytes, .rail = finding.rail});
+}
+
+std::optional<Finding> Configuration::of_failing(Group group, const Test& test) {
+  constexpr int kTimes = 3;
   const bool are_there = std::ranges::all_of(group, [&](int node) { return crew_.absence_of(node).empty(); });
-  if (group.size() < 2 || !are_there) return std::nullopt;
-  Test test{.measure = Measure::all_reduce, .bytes = plan_.bytes, .rail = finding.rail};
+  if (!are_there) return std::nullopt;
   Outcome failure;
   for (int time = 0; time < kTimes && !observer_.is_stopped(); ++time) {
     observer_.on_round("configuration", time + 1, kTimes);
@@ -157,7 +165,7 @@ std::optional<Finding> Configuration::of_failed(const Finding& finding) {
                 .members = std::move(group),
                 .detail = failure.detail};
   found.bare.verdict = Verdict::pass;
-  found.rail = finding.rail;
+  found.rail = test.rail;
   return found;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ enum class Measure {
   all_to_all,  ///< of two or more: a message from each node to each other one, verified
   soak,        ///< of two or more: a drawn mix of operations, each result verified
   training,    ///< of two or more: a network learns, the sums of gradients are verified
+  command,     ///< of two or more: a command of the user's that ends with exit code 0
 };
 
 /// The interface that a group has if none is asked for.
@@ -48,9 +50,10 @@ struct Test {
 struct Outcome {
   Ending ending = Ending::measured;
   /// Natural logarithm of bytes per second, of the slowest node. Of latency 1/s, of a soak operations per second, of a
-  /// training steps per second.
+  /// training steps per second, of a command 1/s.
   double log_speed = 0;
-  std::vector<double> members;  ///< of alone and ring: log_speed of each node, in the order of the group
+  std::optional<double> low = {}, high = {};  ///< the 95 % interval of log_speed by the samples of the test, if known
+  std::vector<double> members;                ///< of alone and ring: log_speed of each node, in the order of the group
   std::string detail = {};
   double seconds = 0;  ///< that the test took
 };

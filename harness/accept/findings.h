@@ -123,6 +123,7 @@ class Observer {
 /// Speeds of a fleet that was accepted before, as logarithms of bytes per second.
 struct Baseline {
   double near = 0, far = 0;
+  std::size_t bytes = 0;                       ///< of a message; 0: the result does not say
   std::map<std::string, Baseline> rails = {};  ///< by name; empty: the run had none
 };
 
@@ -131,6 +132,7 @@ struct PairsPlan {
   bool is_full = false;           ///< all pairs, however many nodes there are
   bool are_leaves_known = true;   ///< else the speeds of the first pass may show them
   std::size_t bytes = 1 << 20;    ///< of a bandwidth test
+  std::size_t latency_bytes = 8;  ///< of a latency test
   std::vector<int> skipped = {};  ///< nodes that must not play
   std::optional<Baseline> baseline = {};
   std::uint64_t seed = 1;  ///< of the order of pairs and of the choice of controls

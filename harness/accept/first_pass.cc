@@ -11,8 +11,6 @@
 namespace tutti::harness::accept {
 namespace {
 
-constexpr std::size_t kLatencyBytes = 8;
-
 Round of_nodes(Round places, const std::vector<int>& nodes) {
   for (Transfer& pair : places) {
     pair.sender = nodes[static_cast<std::size_t>(pair.sender)];
@@ -65,7 +63,7 @@ FirstPass play_first_pass(PairPlayer& player, const PairsPlan& plan,
       on_round(++pass.played, pass.planned);
       std::vector<Test> tests{{.measure = Measure::bandwidth, .bytes = plan.bytes},
                               {.measure = Measure::back, .bytes = plan.bytes}};
-      if (sweep == 0) tests.push_back({.measure = Measure::latency, .bytes = kLatencyBytes});
+      if (sweep == 0) tests.push_back({.measure = Measure::latency, .bytes = plan.latency_bytes});
       const auto speeds = player.play(pairs, tests);
       for (std::size_t i = 0; i < pairs.size(); ++i) {
         const auto& [sender, receiver] = pairs[i];

@@ -48,13 +48,20 @@ GroupsStage::GroupsStage(Crew& crew, const PairsPlan& plan, std::vector<int> nod
   TUTTI_ASSERT(nodes_.size() >= 2, "{} nodes in groups", nodes_.size());
 }
 
-void GroupsStage::run() {
-  // Short ones, of one message, and of sixteen: a small group that fails is found before all nodes wait for it.
+std::vector<Test> usual_group_tests(std::size_t bytes) {
   constexpr std::size_t kShort = 8, kLarge = 16;
-  const std::vector<Test> tests{{.measure = Measure::all_reduce, .bytes = kShort},
-                                {.measure = Measure::all_reduce, .bytes = plan_.bytes},
-                                {.measure = Measure::all_reduce, .bytes = kLarge * plan_.bytes},
-                                {.measure = Measure::all_to_all, .bytes = std::max(plan_.bytes / kLarge, kShort)}};
+  return {{.measure = Measure::all_reduce, .bytes = kShort},
+          {.measure = Measure::all_reduce, .bytes = bytes},
+          {.measure = Measure::all_reduce, .bytes = kLarge * bytes},
+          {.measure = Measure::all_to_all, .bytes = std::max(bytes / kLarge, kShort)}};
+}
+
+void GroupsStage::run(const std::vector<Test>& tests) {
+  std::size_t largest = 0;
+  for (const Test& test : tests) {
+    if (test.measure == Measure::all_reduce) largest = std::max(largest, test.bytes);
+  }
+  least_bytes_ = std::min(plan_.bytes, largest);
   const std::vector<int> sizes = group_sizes(static_cast<int>(nodes_.size()));
   std::map<int, Group> by_leaf;
   for (const int node : nodes_) by_leaf[crew_.leaf_of(node)].push_back(node);
@@ -113,6 +120,15 @@ void GroupsStage::train() {
     speeds.push_back(std::exp(outcome.log_speed));
   }
   if (!speeds.empty()) steps_per_second_ = median_of(speeds);
+}
+
+void GroupsStage::run_command() {
+  observer_.on_round("job", 1, 1);
+  const Test test{.measure = Measure::command};
+  const Outcomes outcomes = crew_.play({nodes_}, {test});
+  const Outcome& outcome = outcomes.front().front();
+  if (is_failure(outcome)) failed_.push_back(finding_of_group(nodes_, outcome, 1));  // again it might take as long
+  if (outcome.ending == Ending::measured) command_seconds_ = std::exp(-outcome.log_speed);
 }
 
 void GroupsStage::play_round(const std::vector<Group>& groups, const std::vector<Test>& tests) {
@@ -202,7 +218,7 @@ void GroupsStage::take_speeds(const std::vector<Group>& groups, const std::vecto
       figures->log_speed = median_of(all);
     }
     // Short messages say nothing of bandwidth, and their times are of the order of the noise.
-    if (tests[j].bytes < plan_.bytes || tests[j].measure != Measure::all_reduce) continue;
+    if (tests[j].bytes < least_bytes_ || tests[j].measure != Measure::all_reduce) continue;
     // Groups of one leaf are compared with such, and those of several with such.
     const auto spans_leaves = [this](const Group& group) {
       return std::ranges::any_of(group, [&](int node) { return crew_.leaf_of(node) != crew_.leaf_of(group.front()); });

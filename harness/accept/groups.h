@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three stages on groups of nodes, in which every result is verified. *groups* plays all_reduce and all_to_all on 2, 4,
 // 8, ... and all nodes, and on each leaf. *soak* plays drawn mixes of operations on all nodes, for some time. *job*
-// trains a small network on all nodes. If a group fails, parts of it play: the finding names the smallest group that
-// still fails.
+// trains a small network on all nodes, or runs a command of the user's. If a group fails, parts of it play: the finding
+// names the smallest group that still fails.
 #pragma once
 
 #include <cstddef>
@@ -30,12 +30,14 @@ class GroupsStage {
 
   /// `nodes` play: at least 2 (asserted). All outlive it.
   GroupsStage(Crew& crew, const PairsPlan& plan, std::vector<int> nodes, Observer& observer);
-  /// Plays all sizes and leaves. Ends early if the observer is stopped, or once a group fails.
-  void run();
+  /// Plays all sizes and leaves, each through `tests`. Ends early if the observer is stopped, or once a group fails.
+  void run(const std::vector<Test>& tests);
   /// Plays mixes on all nodes until they have taken `seconds`, once at least.
   void soak(double seconds);
   /// Trains a network on all nodes, three times.
   void train();
+  /// Runs the user's command on all nodes, once.
+  void run_command();
   /// Adds groups that failed, and nodes that are slow in groups.
   void add_to(Findings& findings) const;
   /// By size, the smallest first, and test.
@@ -44,6 +46,8 @@ class GroupsStage {
   [[nodiscard]] long long soaked_operations() const { return soaked_operations_; }
   /// The median of the trainings; 0: there was none.
   [[nodiscard]] double steps_per_second() const { return steps_per_second_; }
+  /// That the command took; 0: there was none, or it failed.
+  [[nodiscard]] double command_seconds() const { return command_seconds_; }
 
  private:
   using Outcomes = std::vector<std::vector<Outcome>>;
@@ -66,7 +70,13 @@ class GroupsStage {
   std::vector<Finding> failed_;
   long long soaked_operations_ = 0;
   double steps_per_second_ = 0;
+  double command_seconds_ = 0;
+  std::size_t least_bytes_ = 0;  ///< of an all_reduce whose speed is judged
 };
+
+/// Short ones, of one message of `bytes`, and of sixteen: a small group that fails is found before all nodes wait for
+/// it.
+[[nodiscard]] std::vector<Test> usual_group_tests(std::size_t bytes);
 
 /// The sizes of groups of `nodes` nodes: 2, 4, 8, ... and all.
 [[nodiscard]] std::vector<int> group_sizes(int nodes);

@@ -39,6 +39,8 @@ std::string_view measure_name(Measure measure) {
       return "soak";
     case Measure::training:
       return "training";
+    case Measure::command:
+      return "command";
   }
   return "?";
 }
@@ -63,6 +65,12 @@ Result<Ending> ending_named(std::string_view name) {
     if (row.name == name && row.ending != Ending::interrupted) return row.ending;
   }
   return error(Code::invalid_argument, "'{}' is no ending of a test", shown(name));
+}
+
+/// Of a test by itself: one that is slow once is no more than suspect.
+Verdict verdict_of_test(const Outcome& outcome, bool is_slow) {
+  if (is_failure(outcome)) return Verdict::fail;
+  return is_slow ? Verdict::suspect : Verdict::pass;
 }
 
 std::string cell_name(const Test& test) {
@@ -201,7 +209,7 @@ std::vector<std::vector<Outcome>> JournalCrew::known(const std::vector<Group>& g
   return outcomes;
 }
 
-void JournalCrew::write(const Group& group, const Test& test, const Outcome& outcome) {
+void JournalCrew::write(const Group& group, const Test& test, const Outcome& outcome, std::optional<double> of_alike) {
   Document line;
   line["stage"] = stage_;
   line["round"] = round_;
@@ -212,12 +220,21 @@ void JournalCrew::write(const Group& group, const Test& test, const Outcome& out
   line["cell"] = cell_name(test);
   if (test.rail != kNoRail) line["rail"] = rail_name(crew_, test);
   if (test.is_bare) line["system"] = system_name(test);
+  line["attempt"] = ++attempts_[key_of(crew_, group, test)];
   line["ending"] = ending_name(outcome.ending);
+  line["verdict"] = to_string(verdict_of_test(outcome, of_alike && running_.is_slow(*of_alike)));
   if (outcome.ending == Ending::measured) {
     line["log_speed"] = outcome.log_speed;  // exact: a resumed run then computes the same
     const bool is_time = test.measure == Measure::latency;
-    line[is_time ? "us" : "bytes_per_second"] =
-        is_time ? 1e6 * std::exp(-outcome.log_speed) : std::exp(outcome.log_speed);
+    const auto value = [is_time](double log_speed) {
+      return is_time ? 1e6 * std::exp(-log_speed) : std::exp(log_speed);
+    };
+    line[is_time ? "us" : "bytes_per_second"] = value(outcome.log_speed);
+    if (outcome.low && outcome.high) {
+      line["low"] = value(is_time ? *outcome.high : *outcome.low);
+      line["high"] = value(is_time ? *outcome.low : *outcome.high);
+    }
+    if (of_alike) line["of_fleet"] = std::expm1(*of_alike);
     if (!outcome.members.empty()) line["members"] = outcome.members;
   }
   if (!outcome.detail.empty()) line["detail"] = outcome.detail;
@@ -233,12 +250,17 @@ std::vector<std::vector<Outcome>> JournalCrew::play(const std::vector<Group>& gr
   std::vector<std::vector<Outcome>> outcomes = known(groups, tests);
   if (outcomes.empty()) {
     outcomes = crew_.play(groups, tests);
+    const auto ratios = running_.add(groups, tests, outcomes);
     for (std::size_t i = 0; i < groups.size(); ++i) {
       for (std::size_t j = 0; j < tests.size(); ++j) {
-        if (outcomes[i][j].ending != Ending::interrupted) write(groups[i], tests[j], outcomes[i][j]);
+        if (outcomes[i][j].ending != Ending::interrupted) write(groups[i], tests[j], outcomes[i][j], ratios[i][j]);
       }
     }
   } else {
+    static_cast<void>(running_.add(groups, tests, outcomes));
+    for (const Group& group : groups) {
+      for (const Test& test : tests) ++attempts_[key_of(crew_, group, test)];
+    }
     taken_over_ += groups.size() * tests.size();
   }
   ++play_;

@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "harness/accept/crew_around.h"
 #include "harness/accept/findings.h"
+#include "harness/accept/running.h"
 #include "harness/floors.h"
 #include "impl/types/status.h"
 
@@ -35,8 +37,9 @@ class JournalCrew final : public CrewAround {
  public:
   using Write = std::function<void(std::string_view line)>;
 
-  /// `crew` and `write` outlive it.
-  JournalCrew(Crew& crew, const Write& write) : CrewAround(crew), write_(write) {}
+  /// `margin`: a test that is slower than those alike by more is SUSPECT in its line. `crew` and `write` outlive it.
+  JournalCrew(Crew& crew, const Write& write, double margin)
+      : CrewAround(crew), write_(write), running_(crew, margin) {}
 
   /// Writes the head. Called once, before play.
   void begin(const JournalHead& head) const;
@@ -52,6 +55,8 @@ class JournalCrew final : public CrewAround {
   /// A play that is taken from the journal needs no pause.
   void pause() override;
 
+  /// How the tests so far look.
+  [[nodiscard]] const Running& running() const { return running_; }
   /// Tests that were taken from the journal.
   [[nodiscard]] std::size_t taken_over() const { return taken_over_; }
 
@@ -64,9 +69,11 @@ class JournalCrew final : public CrewAround {
   /// The outcomes of the play that comes next, by its groups and tests; empty: the journal does not have all of them.
   [[nodiscard]] std::vector<std::vector<Outcome>> known(const std::vector<Group>& groups,
                                                         const std::vector<Test>& tests) const;
-  void write(const Group& group, const Test& test, const Outcome& outcome);
+  void write(const Group& group, const Test& test, const Outcome& outcome, std::optional<double> of_alike);
 
   const Write& write_;
+  Running running_;
+  std::map<std::string, int> attempts_;  ///< of each group and test so far
   std::string stage_;
   int round_ = 0;
   int play_ = 0;                                 ///< the number of the play that comes next

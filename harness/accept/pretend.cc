@@ -348,6 +348,7 @@ Outcome PretendedCrew::outcome_of(const Group& group, const Test& test) {
     case Measure::all_to_all:
     case Measure::soak:
     case Measure::training:
+    case Measure::command:
       outcome = collective_of(group, test);
       break;
   }

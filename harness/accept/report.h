@@ -44,6 +44,7 @@ struct AcceptReport {
   bool are_leaves_known = false;      ///< said, or shown by speeds; else uplinks are not tested
   std::vector<std::string> absences;  ///< by node: why it is not there; empty: it is
   Limits limits;
+  std::size_t message_size = 0;   ///< bytes, of the bandwidth of pairs
   Findings findings;              ///< of all stages
   std::vector<RailReport> rails;  ///< what pairs have shown on each; empty: no rail was named
   std::vector<StageReport> stages;
@@ -55,6 +56,7 @@ struct AcceptReport {
   std::vector<SizeFigures> sizes;                ///< of the stage groups
   long long soaked_operations = 0;               ///< that were verified in the stage soak
   double steps_per_second = 0;                   ///< of the training in the stage job; 0: there was none
+  double command_seconds = 0;                    ///< of the user's command in the stage job; 0: there was none
   InitTimes init = {};
   std::string command;  ///< that repeats it
   std::string build;

@@ -2,32 +2,245 @@
 #include "harness/accept/suite_file.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/accept/toml_fields.h"
 #include "harness/cases/sweep.h"
+#include "harness/text/number.h"
+#include "harness/text/text.h"
 #include "impl/types/names.h"
 
 namespace tutti::harness::accept {
 namespace {
 
-Status unknown_key(const toml::node& node, std::string_view key, const std::vector<std::string>& keys) {
+using Names = std::vector<std::string>;
+
+Status unknown_key(const toml::node& node, std::string_view key, const Names& keys) {
   return at_line(node, "{}", unknown_name("key", key, keys).message());
 }
 
-Status set_bytes(const toml::node& node, std::string_view key, std::size_t& to) {
+Result<std::vector<std::size_t>> sizes_of(const toml::node& node, std::string_view key) {
   TUTTI_ASSIGN_OR_RETURN(const std::string text, text_of(node, key));
-  const auto bytes = parse_bytes(text);
-  if (!bytes.is_ok()) return at_line(node, "'{}': {}", key, bytes.status().message());
-  if (bytes.value() < 1 || bytes.value() > kMostMessage) {
-    return at_line(node, "'{}' is '{}': allowed are 1 to 1G: did you mean '1M'?", key, shown(text));
+  const auto sizes = parse_sizes(text);
+  if (!sizes.is_ok()) return at_line(node, "'{}': {}", key, sizes.status().message());
+  std::vector<std::size_t> bytes;
+  for (const std::int64_t size : sizes.value()) {
+    if (size < 1 || size > kMostMessage) {
+      return at_line(node, "'{}' is '{}': allowed are 1 to 1G: did you mean '1M'?", key, shown(text));
+    }
+    bytes.push_back(static_cast<std::size_t>(size));
   }
-  to = static_cast<std::size_t>(bytes.value());
+  return bytes;
+}
+
+Status set_bytes(const toml::node& node, std::string_view key, std::size_t& to) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::size_t> sizes, sizes_of(node, key));
+  if (sizes.size() != 1) return at_line(node, "'{}' has {} sizes: one is allowed, as '1M'", key, sizes.size());
+  to = sizes.front();
   return {};
 }
+
+Result<Names> names_of(const toml::node& node, std::string_view key, std::string_view example) {
+  const toml::array* const array = node.as_array();
+  if (array == nullptr) return wrong_toml_type(node, key, fmt::format("a list of texts: {}", example));
+  Names names;
+  for (const toml::node& one : *array) {
+    TUTTI_ASSIGN_OR_RETURN(std::string name, text_of(one, key));
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+Status set_time(const toml::node& node, double& seconds) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, text_of(node, "time"));
+  const auto time = parse_duration(text);
+  if (!time.is_ok()) return at_line(node, "'time': {}", time.status().message());
+  seconds = std::chrono::duration<double>(time.value()).count();
+  return {};
+}
+
+/// The collectives that tests of a stage may have.
+struct TestsOf {
+  std::string_view stage;
+  std::string_view collective;
+  Measure measure;
+  bool has_many_sizes;
+};
+constexpr std::array kTests{TestsOf{"alone", "all_reduce", Measure::alone, true},
+                            TestsOf{"pairs", "bandwidth", Measure::bandwidth, false},
+                            TestsOf{"pairs", "pingpong", Measure::latency, false},
+                            TestsOf{"shifts", "sendrecv", Measure::ring, false},
+                            TestsOf{"rings", "sendrecv", Measure::ring, false},
+                            TestsOf{"groups", "all_reduce", Measure::all_reduce, true},
+                            TestsOf{"groups", "all_to_all", Measure::all_to_all, true}};
+
+bool has_tests(std::string_view stage) { return std::ranges::find(kTests, stage, &TestsOf::stage) != kTests.end(); }
+
+/// One stage of a suite while it is read.
+class StageReader {
+ public:
+  StageReader(std::string name, AcceptPlan& plan) : name_(std::move(name)), plan_(plan) {}
+
+  Status take(const toml::node& value, std::string_view key) {
+    if (key == "blocking") return take_blocking(value);
+    if (key == "needs") return take_needs(value);
+    if (key == "tests" && has_tests(name_)) return take_tests(value);
+    if (key == "schedule" && !schedule().empty()) return take_schedule(value);
+    if (key == "deadline" && name_ == "pairs") return take_deadline(value);
+    if (key == "time" && name_ == "soak") return set_time(value, plan_.soak_seconds);
+    if (key == "time" && name_ == "job") return set_time(value, plan_.job.seconds);
+    if (key == "command" && name_ == "job") return take_command(value);
+    if (key == "full" && name_ == "pairs") {
+      TUTTI_ASSIGN_OR_RETURN(plan_.pairs.is_full, flag_of(value, key));
+      return {};
+    }
+    return unknown_key(value, key, keys());
+  }
+
+ private:
+  [[nodiscard]] Names keys() const {
+    Names keys{"name", "needs", "blocking"};
+    const auto add = [&](bool has, std::initializer_list<const char*> more) {
+      if (has) keys.insert(keys.end(), more.begin(), more.end());
+    };
+    add(has_tests(name_), {"tests"});
+    add(!schedule().empty(), {"schedule"});
+    add(name_ == "pairs", {"full", "deadline"});
+    add(name_ == "soak", {"time"});
+    add(name_ == "job", {"command", "time"});
+    return keys;
+  }
+
+  /// The only one that the stage has; empty: it has none.
+  [[nodiscard]] std::string_view schedule() const {
+    return name_ == "pairs" ? "circle" : name_ == "shifts" ? "shift" : name_ == "rings" ? "ring" : "";
+  }
+
+  Status take_schedule(const toml::node& value) const {
+    TUTTI_ASSIGN_OR_RETURN(const std::string text, text_of(value, "schedule"));
+    if (text == schedule()) return {};
+    return at_line(value, "'schedule' is '{}': stage '{}' has the schedule '{}'", shown(text), name_, schedule());
+  }
+
+  Status take_blocking(const toml::node& value) {
+    if (name_ == "inventory" && value.is_array()) {
+      TUTTI_ASSIGN_OR_RETURN(plan_.differences, names_of(value, "blocking", "[\"memory\"]"));
+      return {};
+    }
+    TUTTI_ASSIGN_OR_RETURN(const bool is_blocking, flag_of(value, "blocking"));
+    if (!is_blocking) plan_.not_blocking.push_back(name_);
+    return {};
+  }
+
+  Status take_needs(const toml::node& value) {
+    TUTTI_ASSIGN_OR_RETURN(Names needs, names_of(value, "needs", "[\"alone\", \"pairs\"]"));
+    const Names& all = all_stages();
+    const Names before(all.begin(), std::ranges::find(all, name_));
+    for (const std::string& stage : needs) {
+      if (std::ranges::find(all, stage) == all.end()) {
+        return at_line(value, "'needs': {}", unknown_name("stage", stage, all).message());
+      }
+      if (std::ranges::find(before, stage) != before.end()) continue;
+      const std::string earlier = before.empty() ? "none is" : fmt::format("there are {}", text::joined(before));
+      return at_line(value, "'needs': stage '{}' is not played before '{}': {}", stage, name_, earlier);
+    }
+    plan_.needs[name_] = std::move(needs);
+    return {};
+  }
+
+  Status take_deadline(const toml::node& value) {
+    constexpr double kLeast = 2, kMost = 1000;
+    TUTTI_ASSIGN_OR_RETURN(const std::string text, text_of(value, "deadline"));
+    const auto times = text.ends_with('x') ? text::number_in<double>(std::string_view(text).substr(0, text.size() - 1))
+                                           : std::optional<double>();
+    if (!times || !(*times >= kLeast && *times <= kMost)) {
+      return at_line(value, "'deadline' is '{}': allowed are {:g}x to {:g}x: did you mean '5x'?", shown(text), kLeast,
+                     kMost);
+    }
+    plan_.deadline_times = *times;
+    return {};
+  }
+
+  Status take_command(const toml::node& value) {
+    TUTTI_ASSIGN_OR_RETURN(plan_.job.words, names_of(value, "command", "[\"./train.sh\", \"{hosts}\"]"));
+    if (plan_.job.words.empty() || plan_.job.words.front().empty()) {
+      return at_line(value, "'command' names no program: leave it out for a training");
+    }
+    return {};
+  }
+
+  Status take_tests(const toml::node& value) {
+    const toml::array* const tests = value.as_array();
+    if (tests == nullptr) return wrong_toml_type(value, "tests", "a list of tables: [{collective = \"...\"}]");
+    for (const toml::node& one : *tests) {
+      if (one.as_table() == nullptr) return wrong_toml_type(one, "tests", "a list of tables");
+      TUTTI_RETURN_IF_ERROR(take_test(*one.as_table()));
+    }
+    return {};
+  }
+
+  Status take_test(const toml::table& test) {
+    const toml::node* const named = test.get("collective");
+    const toml::node* const sizes = test.get("sizes");
+    if (const toml::node* const check = test.get("check")) {
+      TUTTI_ASSIGN_OR_RETURN(const bool is_checked, flag_of(*check, "check"));
+      if (!is_checked) return at_line(*check, "'check' is false: each result is verified, leave it out");
+      if (test.size() == 1) return {};
+    }
+    Names collectives;
+    for (const TestsOf& row : kTests) {
+      if (row.stage == name_) collectives.emplace_back(row.collective);
+    }
+    if (named == nullptr || sizes == nullptr) {
+      return at_line(test, "a test needs `collective = \"{}\", sizes = \"1M\"`", collectives.front());
+    }
+    TUTTI_ASSIGN_OR_RETURN(const std::string collective, text_of(*named, "collective"));
+    const auto row = std::ranges::find_if(
+        kTests, [&](const TestsOf& one) { return one.stage == name_ && one.collective == collective; });
+    if (row == kTests.end()) {
+      return at_line(*named, "in stage '{}': {}", name_, unknown_name("collective", collective, collectives).message());
+    }
+    const bool is_bandwidth = row->measure == Measure::bandwidth;
+    for (const auto& [key, value] : test) {
+      if (key.str() == "window" && is_bandwidth) {
+        std::int64_t window = 0;
+        TUTTI_RETURN_IF_ERROR(set_number(value, "window", 1, kMostWindow, window));
+        plan_.window = static_cast<int>(window);
+      } else if (key.str() == "directions" && is_bandwidth) {
+        std::int64_t directions = 0;  // a culprit is told from its link by both
+        TUTTI_RETURN_IF_ERROR(set_number(value, "directions", 2, 2, directions));
+      } else if (key.str() != "collective" && key.str() != "sizes" && key.str() != "check") {
+        Names keys{"collective", "sizes", "check"};
+        if (is_bandwidth) keys.insert(keys.end(), {"window", "directions"});
+        return unknown_key(value, key.str(), keys);
+      }
+    }
+    return take_sizes(*row, *sizes);
+  }
+
+  Status take_sizes(const TestsOf& row, const toml::node& node) {
+    if (!row.has_many_sizes) {
+      return set_bytes(node, "sizes", row.measure == Measure::latency ? plan_.pairs.latency_bytes : plan_.bytes[name_]);
+    }
+    TUTTI_ASSIGN_OR_RETURN(std::vector<std::size_t> sizes, sizes_of(node, "sizes"));
+    if (row.measure == Measure::alone) {
+      plan_.alone_sizes = std::move(sizes);
+      return {};
+    }
+    for (const std::size_t bytes : sizes) plan_.group_tests.push_back({.measure = row.measure, .bytes = bytes});
+    return {};
+  }
+
+  std::string name_;
+  AcceptPlan& plan_;
+};
 
 /// Takes a stage over into the plan.
 Status add_stage(const toml::node& node, AcceptPlan& plan) {
@@ -36,7 +249,7 @@ Status add_stage(const toml::node& node, AcceptPlan& plan) {
   const toml::node* const named = table->get("name");
   if (named == nullptr) return at_line(node, "a stage needs `name = \"pairs\"`");
   TUTTI_ASSIGN_OR_RETURN(const std::string name, text_of(*named, "name"));
-  const std::vector<std::string>& all = all_stages();
+  const Names& all = all_stages();
   if (std::ranges::find(all, name) == all.end()) {
     return at_line(*named, "{}", unknown_name("stage", name, all).message());
   }
@@ -44,24 +257,9 @@ Status add_stage(const toml::node& node, AcceptPlan& plan) {
     return at_line(*named, "stage '{}' is there twice: each is played once", name);
   }
   plan.stages.push_back(name);
+  StageReader reader(name, plan);
   for (const auto& [key, value] : *table) {
-    if (key.str() == "name") continue;
-    if (key.str() == "blocking") {
-      TUTTI_ASSIGN_OR_RETURN(const bool is_blocking, flag_of(value, "blocking"));
-      if (!is_blocking) plan.not_blocking.push_back(name);
-    } else if (key.str() == "full" && name == "pairs") {
-      TUTTI_ASSIGN_OR_RETURN(plan.pairs.is_full, flag_of(value, "full"));
-    } else if (key.str() == "time" && name == "soak") {
-      TUTTI_ASSIGN_OR_RETURN(const std::string text, text_of(value, "time"));
-      const auto time = parse_duration(text);
-      if (!time.is_ok()) return at_line(value, "'time': {}", time.status().message());
-      plan.soak_seconds = std::chrono::duration<double>(time.value()).count();
-    } else {
-      std::vector<std::string> keys{"name", "blocking"};
-      if (name == "pairs") keys.emplace_back("full");
-      if (name == "soak") keys.emplace_back("time");
-      return unknown_key(value, key.str(), keys);
-    }
+    if (key.str() != "name") TUTTI_RETURN_IF_ERROR(reader.take(value, key.str()));
   }
   return {};
 }

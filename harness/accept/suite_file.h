@@ -7,12 +7,22 @@
 //   seed = 1                   # of all that is drawn
 //
 //   [[stage]]                  # if stages are named, only these are played, always in their own order
-//   name = "pairs"             # see acceptance.h
-//   full = true                # of pairs: every pair, however many nodes there are
+//   name = "inventory"         # see acceptance.h
+//   blocking = ["memory"]      # a node that differs from most in it does not play
+//   [[stage]]
+//   name = "pairs"
+//   needs = ["alone"]          # its nodes have passed these stages; what is found in others leaves no node out
+//   full = true                # every pair, however many nodes there are
+//   deadline = "5x"            # of a pair: so many times as long as most took before, 5 s at least
+//   tests = [{collective = "bandwidth", sizes = "1M", window = 8}, {collective = "pingpong", sizes = "8"}]
 //   [[stage]]
 //   name = "soak"
-//   time = "5m"                # of soak
+//   time = "5m"
 //   blocking = false           # nodes that fail in it play in the later stages all the same
+//   [[stage]]
+//   name = "job"
+//   command = ["srun", "--nodelist={hosts}", "train.sh"]  # in place of a training
+//   time = "10m"               # its deadline
 #pragma once
 
 #include <string_view>
@@ -28,5 +38,6 @@ namespace tutti::harness::accept {
 
 inline constexpr double kLeastMargin = 0.005, kMostMargin = 0.5;
 inline constexpr std::int64_t kMostMessage = std::int64_t{1} << 30;
+inline constexpr std::int64_t kMostWindow = 64;
 
 }  // namespace tutti::harness::accept

@@ -230,6 +230,9 @@ std::string size_lines(const AcceptReport& report) {
     text += fmt::format("# job: a training on all nodes, {:.4g} steps a second, every sum of gradients verified\n",
                         report.steps_per_second);
   }
+  if (report.command_seconds > 0) {
+    text += fmt::format("# job: the command ended well after {}\n", time_text(report.command_seconds));
+  }
   return text;
 }
 

@@ -2,6 +2,7 @@
 #include "harness/accept/toml_fields.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "harness/text/number.h"
@@ -21,6 +22,12 @@ Status set_number(const toml::node& node, std::string_view key, std::int64_t lea
 
 Status set_share(const toml::node& node, std::string_view key, const ShareRange& range, double& to) {
   const auto* text = node.as_string();
+  if (const auto* fraction = node.as_floating_point()) {
+    to = fraction->get();
+    if (to >= range.least && to <= range.most) return {};
+    return at_line(node, "'{}' is {:g}: allowed are {:g} to {:g}: did you mean {:g}?", key, to, range.least, range.most,
+                   std::isnan(to) ? range.usual : std::clamp(to, range.least, range.most));
+  }
   std::string_view digits = text == nullptr ? std::string_view() : std::string_view(text->get());
   if (!digits.ends_with('%')) return wrong_toml_type(node, key, "a share, such as \"10%\"");
   digits.remove_suffix(1);

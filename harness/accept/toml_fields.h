@@ -21,7 +21,7 @@ struct ShareRange {
 
 [[nodiscard]] Status set_number(const toml::node& node, std::string_view key, std::int64_t least, std::int64_t most,
                                 std::int64_t& to);
-/// "31%" as 0.31.
+/// "31%" or 0.31.
 [[nodiscard]] Status set_share(const toml::node& node, std::string_view key, const ShareRange& range, double& to);
 [[nodiscard]] Result<std::string> text_of(const toml::node& node, std::string_view key);
 [[nodiscard]] Result<bool> flag_of(const toml::node& node, std::string_view key);

@@ -316,6 +316,30 @@ std::vector<Symptom> findings_of(std::span<const Visit> visits) {
   return list;
 }
 
+std::vector<std::string> names_of_differences() {
+  Names names;
+  for (const Meaning& meaning : kMeanings) names.push_back(word_of(meaning.fact));
+  return names;
+}
+
+std::vector<Difference> differing_hosts(std::span<const Visit> visits, std::string_view name) {
+  const std::vector<const Visit*> answered = known(visits);
+  std::vector<Difference> differing;
+  for (const std::string& fact : facts_in(answered)) {
+    if (word_of(fact) != name) continue;
+    const auto groups = hosts_by_value(answered, fact);
+    const bool has_most = 2 * groups.front().second.size() > answered.size();
+    const std::string most =
+        has_most ? fmt::format("most hosts have {}", or_not_known(groups.front().first)) : "no value is that of most";
+    for (std::size_t i = has_most ? 1 : 0; i < groups.size(); ++i) {
+      for (const std::string& host : groups[i].second) {
+        differing.push_back({host, fmt::format("its {} is {}: {}", fact, or_not_known(groups[i].first), most)});
+      }
+    }
+  }
+  return differing;
+}
+
 std::string diagnosis_text(std::span<const Visit> visits, std::span<const Symptom> findings) {
   const std::vector<const Visit*> answered = known(visits);
   std::string text = fmt::format("{}\n\n", counted(visits.size(), "host"));

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/doctor/host_visits.h"
@@ -17,6 +18,14 @@ namespace tutti::harness::doctor {
 
 /// Where the hosts differ, whom nobody reaches, and what each host has found of itself; the most severe first. Pure.
 [[nodiscard]] std::vector<Symptom> findings_of(std::span<const Visit> visits);
+
+/// What hosts may differ in, as the names of findings: "memory", "link_speed".
+[[nodiscard]] std::vector<std::string> names_of_differences();
+struct Difference {
+  std::string host, what;
+};
+/// Hosts whose value is not that of more than half of those that answered; what it is, and what most have.
+[[nodiscard]] std::vector<Difference> differing_hosts(std::span<const Visit> visits, std::string_view name);
 
 [[nodiscard]] std::string diagnosis_text(std::span<const Visit> visits, std::span<const Symptom> findings);
 /// {"hosts": [{"name", "failure", "hostname", "address", "facts", "clock", "routes", "machine", "findings"}],

@@ -49,8 +49,10 @@ class Rails(Cluster):
                          [("ib0", []), ("ib1", ["node5"])])
         self.assertNotIn("of_level", document)
         self.assertEqual([len(rail["of_level"]) for rail in document["rails"]], [8, 8])
-        cases = {case.get("name"): case for case in xml.etree.ElementTree.parse(files["x.xml"]).getroot().iter("testcase")}
-        self.assertEqual([name for name, case in cases.items() if case.find("failure") is not None], ["node5", "node5, ib1"])
+        cases = {(case.get("classname"), case.get("name")): case for case in xml.etree.ElementTree.parse(files["x.xml"]).getroot().iter("testcase")}
+        self.assertEqual([name for name, case in cases.items() if case.find("failure") is not None],
+                         [("tutti.accept.pairs.node", "node5"), ("tutti.accept.pairs.rail", "node5, ib1")])
+        self.assertEqual([cases["tutti.accept.shifts.rail", f"node5, {rail}"].find("skipped") is not None for rail in ("ib0", "ib1")], [False, True])
         metrics = files["x.prom"].read_text()
         self.assertIn('tutti_accept_rail_verdict{node="node5",rail="ib1",class="nic-out",verdict="FAIL"} 1\n', metrics)
         self.assertIn('tutti_accept_rail_verdict{node="node5",rail="ib0",class="",verdict="PASS"} 1\n', metrics)

@@ -120,6 +120,12 @@ class Pretended(Cluster):
         option = (self.folder / "x.exclude.slurm").read_text().splitlines()[0]
         self.assertEqual(option, "--exclude=" + ",".join(f"node{i}" for i in range(9, 17)), result)
 
+    def test_a_baseline_of_other_messages_is_refused(self):
+        self.accept(USUAL, "--json", self.folder / "good.json", "--message-size", "4M", "--stages", "pairs")
+        result = self.accept(USUAL, "--baseline", self.folder / "good.json")
+        self.assertEqual((result.code, result.out), (2, ""), result)
+        self.assertIn("--baseline: its messages are of 4M, these of 1M: --message-size 4M", result.err)
+
     def test_what_was_not_tested_has_not_passed(self):
         result = self.accept("nodes = 64\nleaf = 16\n" + FAULT.format("nic-out", 'node = "node17"\nshare = "31%"'), "--budget", "1us",
                              "--exclude", self.folder / "x", "--prometheus", self.folder / "x.prom")
@@ -210,13 +216,95 @@ class Pretended(Cluster):
         [finding] = document["findings"]
         self.assertEqual((finding["class"], finding["nodes"]), ("nic-out", ["node5"]))
         self.assertTrue(finding["low"] < finding["of_fleet"] < finding["high"] < -0.2, finding)
-        suite = xml.etree.ElementTree.parse(files["x.xml"]).getroot().find("testsuite")
-        self.assertEqual((suite.get("tests"), suite.get("failures")), ("16", "1"))
+        suites = self.suites_of(files["x.xml"])
+        self.assertEqual([suite["failures"] for suite in suites.values()], [0, 0, 1, 0, 0, 0, 0, 0])
+        self.assertEqual(suites["pairs"]["tests"], 16 + 4, "nodes and leaves")
         self.assertIn('tutti_accept_verdict{node="node5",stage="pairs",class="nic-out",verdict="FAIL"} 1\n', files["x.prom"].read_text())
         lines = [json.loads(line) for line in files["x.jsonl"].read_text().splitlines()]
         self.assertEqual(lines[0]["nodes"], [f"node{i}" for i in range(1, 17)])
         pairs = {tuple(sorted(line["group"])) for line in lines[1:] if line["stage"] == "pairs"}
         self.assertEqual(len(pairs), 120, "every pair")
+
+    def suites_of(self, path):
+        """What JUnit XML has by stage: counts, each of which is that of the cases, what is said, and the result and message of each case."""
+        suites, names = {}, []
+        for suite in xml.etree.ElementTree.parse(path).getroot():
+            self.assertEqual(suite.tag, "testsuite")
+            stage = suite.get("name").removeprefix("accept.")
+            cases = {}
+            for case in suite.findall("testcase"):
+                [result] = [one for one in case if one.tag != "system-out"] or [None]
+                names.append((case.get("classname"), case.get("name")))
+                self.assertTrue(case.get("classname").startswith(f"tutti.accept.{stage}."), names[-1])
+                kind = case.get("classname").rsplit(".", 1)[1]
+                cases[kind, case.get("name")] = ("passed", "") if result is None else (result.tag, result.get("message"))
+            results = [result for result, _ in cases.values()]
+            found = {count: results.count(tag) for tag, count in [("failure", "failures"), ("error", "errors"), ("skipped", "skipped")]}
+            found["tests"] = len(suite.findall("testcase"))
+            self.assertEqual({count: int(suite.get(count)) for count in found}, found, stage)
+            self.assertGreaterEqual(float(suite.get("time")), 0)
+            suites[stage] = {**found, "cases": cases, "said": suite.findtext("system-out")}
+        self.assertEqual(len(names), len(set(names)), "each case has a name of its own")
+        self.assertEqual(list(suites), ["inventory", "alone", "pairs", "shifts", "rings", "groups", "soak", "job"])
+        return suites
+
+    def test_junit_has_a_suite_for_each_stage(self):
+        path = self.folder / "x.xml"
+        self.accept(USUAL + FAULT.format("nic", 'node = "node5"\nshare = "30%"') + FAULT.format("link", 'nodes = ["node2", "node9"]\nshare = "30%"'),
+                    "--junit", path)
+        suites = self.suites_of(path)
+        self.assertTrue(suites["inventory"]["said"].startswith("FAIL. 15 of 16 nodes passed, 1 failed; a link failed."), suites)
+        pairs = suites["pairs"]
+        self.assertEqual((pairs["tests"], pairs["failures"], pairs["errors"], pairs["skipped"]), (16 + 4 + 1, 2, 0, 0), pairs)
+        self.assertEqual({case for case, (result, _) in pairs["cases"].items() if result == "failure"}, {("node", "node5"), ("link", "node2, node9")})
+        self.assertTrue(pairs["cases"]["node", "node5"][1].startswith("node5 is slow: "), pairs)
+        self.assertEqual([pairs["cases"]["leaf", leaf] for leaf in "ABCD"], [("passed", "")] * 4)
+        for stage, suite in suites.items():
+            later = stage not in ("inventory", "alone", "pairs")
+            if stage != "pairs":
+                self.assertEqual((suite["tests"], suite["failures"], suite["errors"], suite["skipped"]), (16, 0, 0, int(later)), stage)
+            if later:
+                self.assertTrue(suite["cases"]["node", "node5"][1].startswith("found in stage pairs: node5 is slow: "), suite)
+
+    def test_junit_tells_who_is_not_there_and_what_is_left_out(self):
+        path = self.folder / "x.xml"
+        self.accept(USUAL + FAULT.format("absent", 'node = "node7"'), "--junit", path, "--stages", "inventory,alone,pairs")
+        suites = self.suites_of(path)
+        self.assertEqual([(suite["errors"], suite["skipped"]) for suite in suites.values()], [(1, 0), (0, 1), (0, 1)] + [(0, 16)] * 5)
+        self.assertEqual(suites["inventory"]["cases"]["node", "node7"][0], "error")
+        self.assertEqual(set(suites["job"]["cases"].values()), {("skipped", "it is not asked for")})
+        self.accept(USUAL, "--junit", path, "--budget", "1us")
+        pairs = self.suites_of(path)["pairs"]
+        self.assertEqual([pairs["cases"]["node", f"node{i}"] for i in range(1, 17)], [("error", "the end came first")] * 16)
+
+    def test_nodes_of_an_earlier_run_may_be_resumed(self):
+        slow = USUAL + FAULT.format("nic-out", 'node = "node3"\nshare = "30%"')
+        slurm = self.folder / "x.exclude.slurm"
+        none = "\n# no node is to be excluded\n"
+        for _ in range(2):
+            self.accept(slow, "--exclude", self.folder / "x")
+            [drain] = [line for line in slurm.read_text().splitlines() if "State=DRAIN" in line]
+            self.assertTrue(drain.startswith('# scontrol update NodeName=node3 State=DRAIN Reason="tutti:nic-out -'), drain)
+        reason = re.search('"(.*)"', drain)[1]
+        for words in [["--budget", "1us"], ["--stages", "alone"]]:  # these say nothing of its network
+            self.accept(USUAL, "--exclude", self.folder / "x", *words)
+            self.assertIn(f"\n# An earlier run proposed this, and node3 has not passed pairs since:\n{drain}\n", slurm.read_text())
+            self.assertNotIn("RESUME", slurm.read_text())
+        self.accept(USUAL, "--exclude", self.folder / "x")
+        self.assertEqual(slurm.read_text(),
+                         none + "# To review. tutti runs none of these commands. Ask squeue first whether a node has a job.\n"
+                         f'# node3 passed. It was to be drained for "{reason}": resume it only where sinfo -R still shows this reason\n'
+                         "# scontrol update NodeName=node3 State=RESUME\n")
+        self.accept(USUAL, "--exclude", self.folder / "x")
+        self.assertEqual(slurm.read_text(), none, "it is proposed once")
+
+    def test_a_file_that_no_run_has_written_resumes_nothing(self):
+        slurm = self.folder / "x.exclude.slurm"
+        drain = b'# scontrol update NodeName=node3 State=DRAIN Reason="tutti:dead"\n'
+        for content in [drain + b"\0", drain.replace(b"node3", b"node33"), drain.replace(b"tutti:", b""), b"\xff" * 64, b"State=DRAIN\n" * 4]:
+            slurm.write_bytes(content)
+            result = self.accept(USUAL, "--exclude", self.folder / "x", "--stages", "pairs")
+            self.assertEqual((result.code, result.err, slurm.read_text()), (0, "", "\n# no node is to be excluded\n"), content)
 
     def test_resume_goes_on_where_it_was_cut_off(self):
         whole, cut = self.folder / "whole.jsonl", self.folder / "cut.jsonl"
@@ -285,6 +373,9 @@ class Pretended(Cluster):
             self.assertEqual((result.code, len(result.out.splitlines())), (code, 1), result)
             self.assertTrue(result.out.startswith(begin), result)
             self.assertEqual(result.out.count(begin[6:-2]), 1, result)
+        for words in [["--margin", "90%"], ["--no-such-option"], ["--suite", "/nowhere/x"]]:
+            result = self.accept(USUAL, "--nagios", *words)
+            self.assertEqual((result.code, result.out), (3, ""), result)
 
     def test_mistakes_are_named(self):
         for words, said in [(["--margin", "90%"], "--margin: '90%' is no share from 0.5% to 50%: did you mean '50%'?"),

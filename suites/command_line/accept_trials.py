@@ -48,6 +48,7 @@ OTHER_MTU = 1400
 QUOTA, PERIOD = 2, 10         # ms of a core: what a busy machine has, of each period; others share half a core or less
 HEALTHY = 0.25                # of the trials
 CLEARS = 30                   # s after the end, in which all processes are gone
+TIMEOUT = 20                  # s, of a test
 LATE = 120                    # s beyond the budget, after which a run hangs
 UNTIL_CUT = 8                 # s from the first rank on a machine until its cable is cut
 
@@ -80,6 +81,12 @@ NOT_DECIDED = [0, 3, 6]  # exit codes of a fault of speed, or if the budget was 
 
 def traffic(where, words):
     subprocess.run(where.enter("tc", *words.split()), check=True, capture_output=True)
+
+
+def can_shape():
+    """Whether this kernel limits what a cable carries."""
+    made = subprocess.run(["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "handle", "1:", "htb"], capture_output=True)
+    return made.returncode == 0
 
 
 def shape(share):
@@ -228,7 +235,7 @@ class Trial:
         stages = "inventory,alone,pairs" if self.name == "busy" else "inventory,pairs"  # alone: a slow node is told from a slow NIC
         rails = ["--rails", ",".join(RAILS)] if self.kind.rail else []
         return self.machines.all[0].enter(self.asked.program, "accept", *self.machines.options(1), "--message-size", "32K", "--stages",
-                                          stages, "--margin", "15%", "--timeout", "20s", *rails, *words)
+                                          stages, "--margin", "15%", "--timeout", f"{TIMEOUT}s", *rails, *words)
 
     def run(self):
         listed = subprocess.run(self.command("--list"), capture_output=True, text=True, timeout=LATE, check=True).stdout

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/accept/acceptance.h"
 #include "harness/accept/pretend.h"
 #include "suites/unit/harness/accept/reports.h"
 
@@ -59,6 +60,19 @@ TEST(AcceptConfiguration, IsToBlameWhereOnlyTheLibraryHangs) {
   const Fault wrong{.trouble = Trouble::wrong, .first = 1, .second = 4, .is_of_library = true};
   EXPECT_FALSE(of(wrong, {.what = Class::wrong, .first = 1, .second = 4, .judgement = failed}).has_value())
       << "wrong data are never excused";
+}
+
+TEST(AcceptConfiguration, IsToBlameForANodeThatFailsAloneWithTheLibraryOnly) {
+  for (const bool is_of_library : {true, false}) {
+    PretendedCrew crew = library_with({{.trouble = Trouble::dead, .first = 4, .is_of_library = is_of_library}});
+    Observer observer;
+    const AcceptPlan plan{.stages = {"alone", "pairs"}};
+    const AcceptReport report = accept_cluster(crew, plan, observer);
+    ASSERT_EQ(report.findings.parts.size(), 1U);
+    EXPECT_EQ(report.findings.parts.front().what, is_of_library ? Class::configuration : Class::dead);
+    EXPECT_EQ(verdict_of(report, 4), is_of_library ? Verdict::skipped : Verdict::fail);
+    EXPECT_EQ(is_excluded(report, 4), !is_of_library) << "no hardware of it has failed";
+  }
 }
 
 TEST(AcceptConfiguration, IsToBlameForLessThanHalfTheSpeedOnAllNodes) {

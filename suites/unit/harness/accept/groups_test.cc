@@ -29,7 +29,7 @@ Findings found_by(Crew& crew, bool soaks = false) {
   if (soaks) {
     groups.soak(25);
   } else {
-    groups.run();
+    groups.run(usual_group_tests(PairsPlan().bytes));
   }
   Findings findings;
   findings.nodes.resize(static_cast<std::size_t>(crew.nodes()));
@@ -53,7 +53,7 @@ TEST(AcceptGroups, AHealthyClusterHasFiguresForEachSizeAndNoFinding) {
   Observer observer;
   const PairsPlan plan;
   GroupsStage groups(crew, plan, all_of(crew), observer);
-  groups.run();
+  groups.run(usual_group_tests(PairsPlan().bytes));
   Findings findings;
   findings.nodes.resize(16);
   groups.add_to(findings);

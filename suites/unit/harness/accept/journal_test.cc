@@ -14,6 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 
 const JournalHead kHead{.build = "b", .nodes = {"node1", "node2", "node3", "node4"}, .plan = "p"};
+constexpr double kMargin = 0.05;
 const std::vector<Test> kTests{{.measure = Measure::bandwidth, .bytes = 8}, {.measure = Measure::back, .bytes = 8}};
 
 /// Three plays of a cluster of four, with a journal.
@@ -36,14 +37,14 @@ class Journals : public ::testing::Test {
 
 TEST_F(Journals, GoOnFromAnyLineWithTheSameNumbers) {
   PretendedCrew whole_crew = crew();
-  JournalCrew whole(whole_crew, write_);
+  JournalCrew whole(whole_crew, write_, kMargin);
   whole.begin(kHead);
   const std::vector<double> speeds = play(whole);
   const std::string journal = text_;
   for (std::size_t cut = journal.find('\n') + 1; cut <= journal.size(); cut += 37) {
     text_.clear();
     PretendedCrew rest = crew();
-    JournalCrew resumed(rest, write_);
+    JournalCrew resumed(rest, write_, kMargin);
     const auto bytes = resumed.resume(std::string_view(journal).substr(0, cut), kHead);
     ASSERT_TRUE(bytes.is_ok()) << bytes.status().message();
     EXPECT_EQ(bytes.value(), journal.rfind('\n', cut - 1) + 1);
@@ -53,7 +54,7 @@ TEST_F(Journals, GoOnFromAnyLineWithTheSameNumbers) {
     // What goes on is a journal too, although a play that was cut off stands there twice.
     const std::string joined = journal.substr(0, bytes.value()) + text_;
     PretendedCrew nobody = crew();
-    JournalCrew third(nobody, write_);
+    JournalCrew third(nobody, write_, kMargin);
     ASSERT_TRUE(third.resume(joined, kHead).is_ok());
     EXPECT_EQ(play(third), again);
     EXPECT_EQ(third.taken_over(), 12U);
@@ -62,26 +63,26 @@ TEST_F(Journals, GoOnFromAnyLineWithTheSameNumbers) {
 
 TEST_F(Journals, HaveALineForEachTest) {
   PretendedCrew played = crew();
-  JournalCrew journal(played, write_);
+  JournalCrew journal(played, write_, kMargin);
   journal.begin(kHead);
   journal.set_round("pairs", 7);
   static_cast<void>(journal.play({{0, 1}}, kTests));
   EXPECT_THAT(text_,
               HasSubstr(R"({"stage":"pairs","round":7,"play":0,"group":["node1","node2"],"cell":"bandwidth-back/8B",)"
-                        R"("ending":"measured","log_speed":)"));
+                        R"("attempt":1,"ending":"measured","verdict":"PASS","log_speed":)"));
 }
 
 TEST_F(Journals, KeepRailsApart) {
   const auto two_rails = [] { return PretendedCrew({.nodes = 4, .noise = {}, .faults = {}, .rails = {"ib0", "ib1"}}); };
   PretendedCrew played = two_rails();
-  JournalCrew journal(played, write_);
+  JournalCrew journal(played, write_, kMargin);
   journal.begin(kHead);
   static_cast<void>(journal.play({{0, 1}}, {{.measure = Measure::bandwidth, .bytes = 8, .rail = 1}}));
   EXPECT_THAT(text_, HasSubstr(R"("cell":"bandwidth/8B","rail":"ib1",)"));
   const std::string written = text_;
   for (const int rail : {0, 1, kNoRail}) {
     PretendedCrew rest = two_rails();
-    JournalCrew resumed(rest, write_);
+    JournalCrew resumed(rest, write_, kMargin);
     ASSERT_TRUE(resumed.resume(written, kHead).is_ok());
     static_cast<void>(resumed.play({{0, 1}}, {{.measure = Measure::bandwidth, .bytes = 8, .rail = rail}}));
     EXPECT_EQ(resumed.taken_over(), rail == 1 ? 1U : 0U);
@@ -91,12 +92,12 @@ TEST_F(Journals, KeepRailsApart) {
 TEST_F(Journals, RefuseWhatIsNotOfThisRun) {
   const auto refusal = [&](const std::string& text, const JournalHead& head) {
     PretendedCrew played = crew();
-    JournalCrew journal(played, write_);
+    JournalCrew journal(played, write_, kMargin);
     const auto bytes = journal.resume(text, head);
     return bytes.is_ok() ? std::string() : std::string(bytes.status().message());
   };
   PretendedCrew played = crew();
-  JournalCrew(played, write_).begin(kHead);
+  JournalCrew(played, write_, kMargin).begin(kHead);
   EXPECT_EQ(refusal(text_, kHead), "");
   JournalHead other = kHead;
   other.plan = "q";

@@ -49,6 +49,25 @@ TEST(HostsDiagnosis, TellsASlowLoginWithItsSeconds) {
   EXPECT_THAT(told(visits), ElementsAre("note slow_login: it took 15.2 s until something ran on b"));
 }
 
+TEST(HostsDiagnosis, NamesHostsThatDifferFromMost) {
+  const auto differing = [](const std::vector<Visit>& visits, std::string_view name) {
+    std::vector<std::string> all;
+    for (const Difference& one : differing_hosts(visits, name)) all.push_back(one.host + ": " + one.what);
+    return all;
+  };
+  std::vector<Visit> visits{visit_to("a", {{"memory", "64 GiB"}, {"link speed in Mbit/s", "100"}}),
+                            visit_to("b", {{"memory", "32 GiB"}, {"link speed in Mbit/s", "100"}}),
+                            visit_to("c", {{"memory", "64 GiB"}})};
+  EXPECT_THAT(differing(visits, "memory"), ElementsAre("b: its memory is 32 GiB: most hosts have 64 GiB"));
+  EXPECT_THAT(differing(visits, "link_speed"),
+              ElementsAre("c: its link speed in Mbit/s is unknown: most hosts have 100"));
+  EXPECT_THAT(differing(visits, "kernel"), IsEmpty());
+  visits.pop_back();
+  EXPECT_THAT(differing(visits, "memory"), ElementsAre("a: its memory is 64 GiB: no value is that of most",
+                                                       "b: its memory is 32 GiB: no value is that of most"));
+  EXPECT_THAT(names_of_differences(), testing::IsSupersetOf({"memory", "link_speed", "mtu"}));
+}
+
 TEST(HostsDiagnosis, TellsWhatDiffersTheMostFrequentValueFirst) {
   const std::vector<Visit> visits{
       visit_to("a", {{"kernel", "6.2"}, {"build", "1"}, {"reference mpich", "MPICH 4.0.2"}}),

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stage inventory of `tutti accept`: what differs between the hosts.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/accept/acceptance.h"
+#include "harness/accept/report.h"
+#include "impl/types/status.h"
+#include "src/accept_plan.h"
+
+namespace tutti::program {
+
+struct Inventory {
+  std::vector<harness::accept::InventoryNote> notes;  ///< the most severe first
+  std::map<std::string, std::string> kept_out;        ///< by host: why it does not play, as the plan's differences say
+};
+
+/// Asks each host what `tutti doctor --hosts` asks. Empty if the stage is not asked for. A starter has started the
+/// hosts' processes where there is no agent: then nothing is known but their builds.
+[[nodiscard]] Inventory inventory_of(const AcceptRequest& request, const harness::accept::AcceptPlan& plan);
+
+/// Errors: invalid_argument naming a difference that no inventory has.
+[[nodiscard]] Status check_differences(const harness::accept::AcceptPlan& plan);
+
+}  // namespace tutti::program
