@@ -22,6 +22,8 @@
 #include "harness/process/interrupts.h"
 #include "harness/text/output_file.h"
 #include "harness/text/streams.h"
+#include "harness/text/text.h"
+#include "impl/types/printable.h"
 #include "src/accept_command.h"
 #include "src/accept_files.h"
 #include "src/accept_inventory.h"
@@ -42,8 +44,8 @@ using Clock = std::chrono::steady_clock;
 /// Shows where it is, and says when it is time to stop.
 class Watcher final : public accept::Observer {
  public:
-  Watcher(accept::JournalCrew& journal, std::optional<Clock::time_point> end, bool is_quiet)
-      : journal_(journal), end_(end), is_quiet_(is_quiet), progress_(0) {}
+  Watcher(accept::JournalCrew& journal, const HostsCrew* on_hosts, std::optional<Clock::time_point> end, bool is_quiet)
+      : journal_(journal), on_hosts_(on_hosts), end_(end), is_quiet_(is_quiet), progress_(0) {}
 
   void on_round(std::string_view stage, int done, int planned) override {
     journal_.set_round(stage, done);
@@ -54,17 +56,21 @@ class Watcher final : public accept::Observer {
                    planned > 0 ? static_cast<double>(done) / planned : 0);
   }
   [[nodiscard]] bool is_stopped() override {
-    return interrupts_.signal() != 0 || is_over_budget() || !failure_.is_ok();
+    return interrupts_.signal() != 0 || is_over_budget() || !failure().is_ok();
   }
 
   [[nodiscard]] bool is_over_budget() const { return end_ && Clock::now() >= *end_; }
   [[nodiscard]] int signal() const { return interrupts_.signal(); }
   void fail(Status failure) { failure_ = std::move(failure); }
-  [[nodiscard]] const Status& failure() const { return failure_; }
+  /// Of the lines that could not be written, or of a test that cannot be played.
+  [[nodiscard]] const Status& failure() const {
+    return failure_.is_ok() && on_hosts_ != nullptr ? on_hosts_->failure() : failure_;
+  }
   void clear() { progress_.clear(); }
 
  private:
   accept::JournalCrew& journal_;
+  const HostsCrew* on_hosts_;  ///< null: none is there
   std::optional<Clock::time_point> end_;
   bool is_quiet_;
   Progress progress_;
@@ -133,7 +139,7 @@ int list(const AcceptRequest& request, accept::AcceptPlan plan) {
   return exit_ok;
 }
 
-int run_accept(const AcceptRequest& request) {
+int run_accept(AcceptRequest& request) {
   auto plan = plan_of(request);
   if (!plan.is_ok()) return complain(plan.status());
   std::optional<Clock::time_point> end;
@@ -149,7 +155,7 @@ int run_accept(const AcceptRequest& request) {
   auto owned = crew_of(request, plan.value());
   if (!owned.is_ok()) return complain(owned.status());
   accept::Without without(*owned.value().crew, std::move(inventory.kept_out));
-  CommandCrew crew(without, plan.value().job);
+  CommandCrew crew(without, plan.value().job, end);
   const bool is_quiet = request.is_quiet || request.is_nagios;
   const std::array outputs{request.json, request.junit, request.prometheus, request.lines};
   const auto on_stdout = std::ranges::count(outputs, harness::kStdoutPath);
@@ -174,16 +180,18 @@ int run_accept(const AcceptRequest& request) {
   for (int node = 0; node < crew.nodes(); ++node) head.nodes.push_back(crew.name_of(node));
   std::optional<harness::LineFile> lines;
   Watcher* watcher = nullptr;
-  const accept::JournalCrew::Write write = [&](std::string_view line) {
-    if (!lines) return;
-    const Status status = lines->append(line);
-    if (!status.is_ok() && watcher != nullptr) watcher->fail(status);
-  };
+  accept::JournalCrew::Write write;
+  if (!request.lines.empty() || !request.resume.empty()) {
+    write = [&](std::string_view line) {
+      const Status status = lines->append(line);
+      if (!status.is_ok() && watcher != nullptr) watcher->fail(status);
+    };
+  }
   accept::JournalCrew journal(crew, write, plan.value().pairs.limits.margin);
   auto opened = journal_of(request, journal, head);
   if (!opened.is_ok()) return complain(opened.status());
   lines = std::move(opened).value();
-  Watcher own_watcher(journal, end, is_quiet);
+  Watcher own_watcher(journal, owned.value().on_hosts, end, is_quiet);
   watcher = &own_watcher;
   if (request.resume.empty()) journal.begin(head);
 
@@ -207,7 +215,8 @@ int run_accept(const AcceptRequest& request) {
     const std::string_view conclusion = to_string(conclusion_of(report));
     std::string sentence = verdict_sentence(report);
     if (sentence.starts_with(conclusion)) sentence.erase(0, conclusion.size() + 2);  // it says it itself
-    harness::print("TUTTI {}: {}\n", conclusion, sentence);
+    harness::print("TUTTI {}: {}\n", conclusion, harness::text::one_line(printable(sentence)));
+    request.has_concluded = true;
   }
   const Status written = write_files(request, report, files);
   if (!written.is_ok()) complain(written);
@@ -303,6 +312,7 @@ void add_accept(CLI::App& program, Action& action) {
   command->callback([&action, request, places] {
     action = [request, places] {
       const int code = accept_at(*places, *request);
+      if (request->is_nagios && !request->has_concluded) harness::print("{}", kNagiosUnknown);
       return request->is_nagios ? nagios_code_of(code) : code;
     };
   });

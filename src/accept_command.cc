@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/accept_command.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -12,6 +13,8 @@
 
 #include "harness/process/command_run.h"
 #include "harness/process/private_directory.h"
+#include "harness/text/text.h"
+#include "impl/types/printable.h"
 #include "impl/types/status.h"
 
 namespace tutti::program {
@@ -41,11 +44,11 @@ std::vector<std::string> filled_command(std::vector<std::string> words, const st
 accept::Outcome CommandCrew::run_on(const accept::Group& group) const {
   std::vector<std::string> names;
   for (const int node : group) names.push_back(crew_.name_of(node));
-  const auto failed = [](std::string why) {
-    return accept::Outcome{.ending = accept::Ending::failed, .detail = std::move(why)};
+  const auto failed = [](std::string_view why) {  // a program may say anything
+    return accept::Outcome{.ending = accept::Ending::failed, .detail = harness::text::one_line(printable(why))};
   };
   auto directory = harness::PrivateDirectory::make(0);
-  if (!directory.is_ok()) return failed(std::string(directory.status().message()));
+  if (!directory.is_ok()) return failed(directory.status().message());
   const std::string hostfile = directory.value().path() + "/hosts";
   std::ofstream lines(hostfile);
   lines << fmt::format("{}\n", fmt::join(names, "\n"));
@@ -53,14 +56,17 @@ accept::Outcome CommandCrew::run_on(const accept::Group& group) const {
   if (!lines) return failed("cannot write " + hostfile);
 
   const auto begin = Clock::now();
-  const std::chrono::duration<double> limit(command_.seconds);
+  std::chrono::duration<double> limit(command_.seconds);
+  const bool is_cut = end_ && begin + limit > *end_;
+  if (is_cut) limit = std::max(*end_ - begin, Clock::duration::zero());
   const auto run = harness::run_command(filled_command(command_.words, names, hostfile),
                                         std::chrono::ceil<std::chrono::milliseconds>(limit), interrupts_);
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   if (!run.is_ok()) {
-    if (run.status().code() == Code::aborted) return {.ending = accept::Ending::interrupted};
-    accept::Outcome outcome = failed(std::string(run.status().message()));
-    if (run.status().code() == Code::timeout) outcome.ending = accept::Ending::hung;
+    const bool is_late = run.status().code() == Code::timeout;
+    if (run.status().code() == Code::aborted || (is_late && is_cut)) return {.ending = accept::Ending::interrupted};
+    accept::Outcome outcome = failed(run.status().message());
+    if (is_late) outcome.ending = accept::Ending::hung;
     outcome.seconds = seconds;
     return outcome;
   }

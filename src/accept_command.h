@@ -2,6 +2,8 @@
 // The command of the user's that plays the stage job of `tutti accept`, as a job of the cluster would.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +22,10 @@ namespace tutti::program {
 /// Plays as the crew around which it is. Commands are run here, on the machine of the launcher.
 class CommandCrew final : public harness::accept::CrewAround {
  public:
-  /// All outlive it.
-  CommandCrew(harness::accept::Crew& crew, const harness::accept::JobCommand& command)
-      : CrewAround(crew), command_(command) {}
+  /// `end`: of the budget; a command that it cuts off is interrupted. All outlive it.
+  CommandCrew(harness::accept::Crew& crew, const harness::accept::JobCommand& command,
+              std::optional<std::chrono::steady_clock::time_point> end)
+      : CrewAround(crew), command_(command), end_(end) {}
   [[nodiscard]] std::vector<std::vector<harness::accept::Outcome>> play(
       const std::vector<harness::accept::Group>& groups, const std::vector<harness::accept::Test>& tests) override;
 
@@ -30,6 +33,7 @@ class CommandCrew final : public harness::accept::CrewAround {
   [[nodiscard]] harness::accept::Outcome run_on(const harness::accept::Group& group) const;
 
   const harness::accept::JobCommand& command_;
+  std::optional<std::chrono::steady_clock::time_point> end_;
   harness::Interrupts interrupts_;
 };
 

@@ -86,6 +86,9 @@ std::string case_text(const PlayedSystem& system, const accept::Test& test, int 
                      algorithm, system.transport, op, ranks, bytes, window);
 }
 
+/// A cell that the ranks skip is of the plan, not of a node.
+bool is_skipped(const harness::Row& row) { return row.verdict == harness::Verdict::skipped; }
+
 accept::Outcome outcome_of(const harness::Row& row, const accept::Test& test) {
   if (row.verdict == harness::Verdict::wrong) return {.ending = accept::Ending::wrong, .detail = row.reason};
   if (row.verdict != harness::Verdict::ok || !row.time_median || *row.time_median <= 0) {
@@ -308,6 +311,8 @@ bool HostsCrew::plays_library(accept::Measure measure) const {
     case accept::Measure::soak:
     case accept::Measure::training:
       return system_.starter.on_gpus.empty();
+    case accept::Measure::command:
+      return false;
     default:
       return !has_own_launch(system_);
   }
@@ -408,9 +413,8 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
     auto spec = spec_of(places_, system, std::move(hosts), own, most);
     auto topology = spec.is_ok() ? topology_of(spec.value()) : Result<harness::Topology>(spec.status());
     if (!topology.is_ok()) {
-      for (const std::size_t test : group.tests) {
-        outcomes[i][test] = {.ending = accept::Ending::failed, .detail = std::string(topology.status().message())};
-      }
+      if (failure_.is_ok()) failure_ = topology.status();
+      for (const std::size_t test : group.tests) outcomes[i][test] = {.ending = accept::Ending::interrupted};
       continue;
     }
     PlayingGroup& kept = playing.emplace_back(std::move(group));
@@ -438,7 +442,10 @@ void HostsCrew::play_part(const std::vector<accept::Group>& groups, const std::v
     if (ready_s > 0) ready_.push_back({.seconds = ready_s, .nodes = groups[group->index]});
     for (std::size_t j = 0; j < group->tests.size(); ++j) {
       accept::Outcome& outcome = outcomes[group->index][group->tests[j]];
-      if (j < rows.size()) {
+      if (j < rows.size() && is_skipped(rows[j])) {
+        if (failure_.is_ok()) failure_ = error(Code::unavailable, "{}: {}", rows[j].case_id, rows[j].reason);
+        outcome = {.ending = accept::Ending::interrupted};
+      } else if (j < rows.size()) {
         outcome = outcome_of(rows[j], tests[group->tests[j]]);
         const auto times = group->messages->rank_us.find(rows[j].case_id);
         const auto mean = group->messages->mean_us.find(rows[j].case_id);

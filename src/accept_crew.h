@@ -59,6 +59,9 @@ class HostsCrew final : public harness::accept::Crew {
   [[nodiscard]] std::vector<std::vector<harness::accept::Outcome>> play(
       const std::vector<harness::accept::Group>& groups, const std::vector<harness::accept::Test>& tests) override;
   void pause() override;
+  /// Why a test could not be played that is in the plan: no node is to blame for it. The tests are interrupted ones
+  /// then.
+  [[nodiscard]] const Status& failure() const { return failure_; }
   /// Times of all groups so far that came to their first collective.
   [[nodiscard]] harness::accept::InitTimes init() const;
 
@@ -81,6 +84,7 @@ class HostsCrew final : public harness::accept::Crew {
   std::vector<int> leaves_;                             ///< by host; empty: they are not known
   std::map<std::string, std::vector<double>> seconds_;  ///< by kind, that jobs took
   std::uint64_t plays_ = 0;
+  Status failure_;
   struct Ready {
     double seconds = 0;
     harness::accept::Group nodes = {};

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/accept/exclusions.h"
 #include "harness/accept/exports.h"
 #include "harness/accept/junit.h"
 #include "harness/text/read_file.h"
@@ -71,6 +72,7 @@ Status open_files(const AcceptRequest& request, harness::OutputFiles& files) {
 
 Status write_files(const AcceptRequest& request, const accept::AcceptReport& report, harness::OutputFiles& files) {
   Status first;
+  const std::string before = text_before(request.slurm_path());
   const auto write = [&](const std::string& path, const std::string& text) {
     if (path.empty()) return;
     if (path == harness::kStdoutPath) return harness::print("{}", text);
@@ -80,8 +82,8 @@ Status write_files(const AcceptRequest& request, const accept::AcceptReport& rep
   write(request.json, accept_json(report));
   write(request.junit, accept_junit(report));
   write(request.prometheus, accept_prometheus(report));
-  write(request.hosts_path(), hosts_file(report));
-  write(request.slurm_path(), slurm_file(report, request.html, text_before(request.slurm_path())));
+  write(request.hosts_path(), hosts_file(report, before));
+  write(request.slurm_path(), slurm_file(report, request.html, before));
   if (!request.html.empty()) {
     const Status drawn = make_accept_page(accept_json(report), request.html, files);
     if (first.is_ok()) first = drawn;
@@ -90,10 +92,7 @@ Status write_files(const AcceptRequest& request, const accept::AcceptReport& rep
 }
 
 std::string excluded_text(const AcceptRequest& request, const accept::AcceptReport& report) {
-  std::vector<std::string> names;
-  for (int node = 0; node < std::ssize(report.names); ++node) {
-    if (is_excluded(report, node)) names.push_back(report.names[static_cast<std::size_t>(node)]);
-  }
+  const std::vector<std::string> names = excluded_names(report, text_before(request.slurm_path()));
   const std::string files =
       request.exclude.empty() ? "" : fmt::format(": {}, {}", request.hosts_path(), request.slurm_path());
   if (names.empty()) return files.empty() ? "" : fmt::format("# exclude: none{}\n", files);

@@ -15,8 +15,7 @@ namespace {
 
 namespace accept = harness::accept;
 
-constexpr std::array kAlways{std::string_view("unreachable"),
-                             std::string_view("build")};  // they keep a host out anyway
+constexpr std::array kAlways{std::string_view("unreachable"), std::string_view("build")};  // without being named
 
 bool is_always(std::string_view difference) { return std::ranges::find(kAlways, difference) != kAlways.end(); }
 
@@ -33,7 +32,7 @@ Status check_differences(const accept::AcceptPlan& plan) {
   }
   for (const std::string& name : plan.differences) {
     if (std::ranges::find(known, name) != known.end()) continue;
-    return error(Code::invalid_argument, "--suite: 'blocking' of stage 'inventory': {}",
+    return error(Code::invalid_argument, "'blocking' of stage 'inventory': {}",
                  unknown_name("difference", name, known).message());
   }
   return {};
@@ -41,12 +40,15 @@ Status check_differences(const accept::AcceptPlan& plan) {
 
 Inventory inventory_of(const AcceptRequest& request, const accept::AcceptPlan& plan) {
   const bool is_asked = std::ranges::find(plan.stages, "inventory") != plan.stages.end();
-  if (!is_asked || !request.pretend.empty()) return {};
+  if (!is_asked) return {};
   Inventory inventory;
-  if (request.places.reach.joined != nullptr) {
+  const bool is_joined = request.places.reach.joined != nullptr;
+  if (is_joined || !request.pretend.empty()) {
     if (!std::ranges::all_of(plan.differences, is_always)) {
-      inventory.notes.push_back(note_of("differences between hosts are not known inside " +
-                                        request.places.reach.joined->starter + ": none keeps a host out"));
+      inventory.notes.push_back(note_of(
+          "differences between hosts are not known " +
+          (is_joined ? "inside " + request.places.reach.joined->starter : std::string("in a pretended cluster")) +
+          ": none keeps a host out"));
     }
     return inventory;
   }

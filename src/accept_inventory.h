@@ -18,8 +18,8 @@ struct Inventory {
   std::map<std::string, std::string> kept_out;        ///< by host: why it does not play, as the plan's differences say
 };
 
-/// Asks each host what `tutti doctor --hosts` asks. Empty if the stage is not asked for. A starter has started the
-/// hosts' processes where there is no agent: then nothing is known but their builds.
+/// Asks each host what `tutti doctor --hosts` asks. Hosts that a starter reaches, and not an agent, are not asked.
+/// Returns nothing if the plan leaves the stage out.
 [[nodiscard]] Inventory inventory_of(const AcceptRequest& request, const harness::accept::AcceptPlan& plan);
 
 /// Errors: invalid_argument naming a difference that no inventory has.

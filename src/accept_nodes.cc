@@ -127,6 +127,7 @@ Result<OwnedCrew> crew_of(const AcceptRequest& request, const accept::AcceptPlan
     }
     TUTTI_ASSIGN_OR_RETURN(PlayedSystem system, system_of(request, plan));
     owned.left_out = stages_without(system);
+    if (!plan.job.words.empty()) owned.left_out.erase("job");  // a command has buffers of its own
     TUTTI_ASSIGN_OR_RETURN(auto on_hosts, HostsCrew::start(request.places, std::move(system)));
     owned.on_hosts = on_hosts.get();
     owned.are_leaves_known = on_hosts->are_leaves_known();

@@ -17,8 +17,10 @@
 #include "harness/text/counted.h"
 #include "harness/text/number.h"
 #include "harness/text/read_file.h"
+#include "harness/text/text.h"
 #include "impl/types/names.h"
 #include "impl/types/number.h"
+#include "impl/types/printable.h"
 #include "src/accept_inventory.h"
 
 namespace tutti::program {
@@ -59,7 +61,9 @@ Result<accept::AcceptPlan> suite_of(const std::string& path) {
   TUTTI_ASSIGN_OR_RETURN(const std::string text, of_flag("--suite", harness::read_file(path, harness::kMostInSuite)));
   auto plan = accept::plan_from_toml(text);
   if (!plan.is_ok()) return error(plan.status().code(), "--suite: '{}': {}", shown(path), plan.status().message());
-  TUTTI_RETURN_IF_ERROR(check_differences(plan.value()));
+  if (const Status known = check_differences(plan.value()); !known.is_ok()) {
+    return error(known.code(), "--suite: '{}': {}", shown(path), known.message());
+  }
   return plan;
 }
 
@@ -96,11 +100,16 @@ Result<accept::AcceptPlan> plan_of(const AcceptRequest& request) {
   if (!request.message_size.empty()) {
     TUTTI_ASSIGN_OR_RETURN(const std::vector<std::int64_t> sizes,
                            of_flag("--message-size", harness::parse_sizes(request.message_size)));
-    if (sizes.size() != 1 || sizes.front() < 1 || sizes.front() > accept::kMostMessage) {
-      return error(Code::invalid_argument, "--message-size: '{}' is no size from 1 to 1G: did you mean '1M'?",
-                   shown(request.message_size));
+    if (sizes.size() != 1) {
+      return error(Code::invalid_argument, "--message-size: '{}' has {} sizes: one is allowed, as '1M'",
+                   shown(request.message_size), sizes.size());
+    }
+    if (const Status fits = accept::check_message_size(sizes.front()); !fits.is_ok()) {
+      return error(Code::invalid_argument, "--message-size: {}", fits.message());
     }
     plan.pairs.bytes = static_cast<std::size_t>(sizes.front());
+    plan.bytes.clear();  // an option goes before what the suite says
+    plan.group_tests.clear();
   }
   if (!request.soak.empty()) {
     TUTTI_ASSIGN_OR_RETURN(const auto soak, of_flag("--soak", harness::parse_duration(request.soak)));
@@ -156,7 +165,10 @@ std::string plan_text(const AcceptRequest& request, const accept::AcceptPlan& pl
     text += fmt::format(", pingpong {} B", plan.pairs.latency_bytes);
   if (plan.window != usual.window) text += fmt::format(", windows of {}", plan.window);
   if (!plan.differences.empty()) text += fmt::format(", alike in {}", fmt::join(plan.differences, "+"));
-  if (!plan.job.words.empty()) text += fmt::format(", job `{}`", fmt::join(plan.job.words, " "));
+  if (plan.deadline_times != usual.deadline_times) text += fmt::format(", deadline {:g}x", plan.deadline_times);
+  if (!plan.job.words.empty()) {
+    text += fmt::format(", job `{}` in {:g} s", fmt::join(plan.job.words, " "), plan.job.seconds);
+  }
   return text;
 }
 
@@ -164,7 +176,9 @@ namespace {
 
 std::string job_text(const accept::AcceptPlan& plan) {
   if (plan.job.words.empty()) return "job";
-  return fmt::format("job `{}` for up to {}", fmt::join(plan.job.words, " "), time_text(plan.job.seconds));
+  return fmt::format("job `{}` for up to {}",
+                     harness::text::one_line(printable(fmt::format("{}", fmt::join(plan.job.words, " ")))),
+                     time_text(plan.job.seconds));
 }
 
 }  // namespace
@@ -184,13 +198,22 @@ std::string forecast_text(int nodes, const accept::AcceptPlan& plan, bool is_pre
   add("shifts", rounds.shifts);
   add("rings", rounds.rings);
   add("groups", rounds.groups);
-  const bool has_job = nodes >= 2 && std::ranges::find(plan.stages, "job") != plan.stages.end();
-  if (has_job) words.push_back(job_text(plan));
-  const bool has_soak = nodes >= 2 && std::ranges::find(plan.stages, "soak") != plan.stages.end();
+  const auto has = [&](const char* stage) {
+    return nodes >= 2 && std::ranges::find(plan.stages, stage) != plan.stages.end() && !plan.left_out.contains(stage);
+  };
+  const bool has_soak = has("soak"), has_job = has("job");
   if (has_soak) words.push_back(fmt::format("soak {}", time_text(plan.soak_seconds)));
+  if (has_job) words.push_back(job_text(plan));
   if (words.empty()) words.emplace_back("nothing to play");
   const double soak = has_soak ? plan.soak_seconds : 0;
-  const int played = rounds.alone + rounds.pairs + rounds.shifts + rounds.rings + rounds.groups;
+  // A round of more tests than usual takes longer by as much.
+  const accept::AcceptPlan usual;
+  const auto times = [](std::size_t tests, std::size_t of_usual) {
+    return std::max(1.0, static_cast<double>(tests) / static_cast<double>(of_usual));
+  };
+  const double played =
+      rounds.alone * times(plan.alone_sizes.size(), usual.alone_sizes.size()) + rounds.pairs + rounds.shifts +
+      rounds.rings + rounds.groups * times(plan.group_tests.size(), accept::usual_group_tests(plan.pairs.bytes).size());
   const double busy = is_pretended ? 1 : busyness();
   const bool has_command = has_job && !plan.job.words.empty();
   const double job = has_command ? plan.job.seconds : 0;

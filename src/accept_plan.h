@@ -21,7 +21,8 @@ struct AcceptRequest {
   bool only_lists = false;
   bool is_nagios = false;
   bool is_quiet = false;
-  Settings places;  ///< where the hosts are
+  bool has_concluded = false;  ///< its verdict is printed
+  Settings places;             ///< where the hosts are
 
   [[nodiscard]] std::string hosts_path() const { return exclude.empty() ? "" : exclude + ".exclude.hosts"; }
   [[nodiscard]] std::string slurm_path() const { return exclude.empty() ? "" : exclude + ".exclude.slurm"; }

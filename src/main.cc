@@ -59,10 +59,12 @@ int conclude(int code) {
   return arrived.is_ok() || code != exit_ok ? code : complain(arrived);
 }
 
-/// For a Nagios plugin 2 is CRITICAL, and wrong options are UNKNOWN, 3.
+/// Whether it is `tutti accept --nagios`. For a plugin of Nagios 2 is CRITICAL, and wrong options are UNKNOWN, 3.
 bool is_nagios_plugin(int argc, char** argv) {
   const std::span<char*> words(argv, static_cast<std::size_t>(argc));
-  return std::ranges::any_of(words, [](const char* word) { return std::string_view(word) == "--nagios"; });
+  const auto is = [](const char* word, std::string_view wanted) { return std::string_view(word) == wanted; };
+  return argc > 1 && is(words[1], "accept") &&
+         std::ranges::any_of(words, [&](const char* word) { return is(word, "--nagios"); });
 }
 
 }  // namespace
@@ -107,7 +109,9 @@ int main(int argc, char** argv) {
     return unknown.is_ok() ? conclude(program.exit(success)) : complain_here(unknown);
   } catch (const CLI::ParseError& failure) {
     const int code = complain_here(usage_error(program, failure, argc, argv));
-    return is_nagios_plugin(argc, argv) ? exit_environment : code;
+    if (!is_nagios_plugin(argc, argv)) return code;
+    tutti::harness::print("{}", kNagiosUnknown);
+    return conclude(exit_environment);
   } catch (const std::system_error& failure) {  // fmt's, of a stream that cannot be written
     return complain(tutti::harness::cannot_print(failure.what()));
   } catch (const std::bad_alloc&) {

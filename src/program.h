@@ -44,6 +44,9 @@ int complain_once(const Status& status);
 /// another one where that does not.
 int complain_here(const Status& status);
 
+/// What a plugin of Nagios prints whose options are wrong, or that reached no verdict.
+inline constexpr std::string_view kNagiosUnknown = "TUTTI UNKNOWN: nothing was tested; stderr says why\n";
+
 /// Cores that this process may use, at most 8: the default of --ranks.
 [[nodiscard]] int default_ranks();
 

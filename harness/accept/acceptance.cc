@@ -27,14 +27,6 @@ bool is_in(const std::vector<std::string>& stages, std::string_view stage) {
 }
 bool has(const AcceptPlan& plan, std::string_view stage) { return is_in(plan.stages, stage); }
 
-/// A group ends if two of its nodes do not work with each other.
-bool is_broken(const Finding& finding) {
-  // An error: it does not have the rail. A suspect: it works again.
-  if (finding.judgement.verdict == Verdict::error || finding.judgement.verdict == Verdict::suspect) return false;
-  return finding.what == Class::wrong || finding.what == Class::dead || finding.what == Class::hung ||
-         (finding.what == Class::either && finding.judgement.middle == 0);
-}
-
 /// Plays the stages in their order, and keeps what they found.
 class Acceptance {
  public:
@@ -199,15 +191,23 @@ class Acceptance {
     }
   }
 
+  /// Whether nodes of `stage` have to have passed `earlier`: it needs it, or a stage that needs it.
+  [[nodiscard]] bool needs_passed(std::string_view stage, std::string_view earlier) const {
+    const auto said = plan_.needs.find(std::string(stage));
+    if (said == plan_.needs.end()) return !is_in(plan_.not_blocking, earlier);
+    return std::ranges::any_of(said->second, [&](const std::string& needed) {
+      const auto& all = all_stages();
+      const auto place = [&all](std::string_view name) { return std::ranges::find(all, name); };
+      return needed == earlier || (place(earlier) < place(needed) && needs_passed(needed, earlier));
+    });
+  }
+
   /// Nodes that passed what the stage needs: what the plan says, or else `usually`. `rail`: what was found on another
   /// one does not count.
   [[nodiscard]] std::vector<int> nodes(std::string_view stage, Passed usually, std::optional<int> rail = {}) const {
     const auto said = plan_.needs.find(std::string(stage));
-    const std::vector<std::string>* const needs = said == plan_.needs.end() ? nullptr : &said->second;
-    const auto counts = [&](std::string_view earlier) {
-      return needs != nullptr ? is_in(*needs, earlier) : !is_in(plan_.not_blocking, earlier);
-    };
-    const Passed passed = needs != nullptr ? Passed::all_but_failed : usually;
+    const auto counts = [&](std::string_view earlier) { return needs_passed(stage, earlier); };
+    const Passed passed = said != plan_.needs.end() ? Passed::all_but_failed : usually;
     std::vector<int> playing;
     for (int node = 0; node < crew_->nodes(); ++node) {
       const bool is_out = std::ranges::any_of(report_.findings.parts, [&](const Finding& one) {
@@ -270,11 +270,7 @@ class Acceptance {
   /// Nodes in which the library fails by itself, and the bare transport does not, are not to blame.
   void compare_alone(Alone& alone) {
     Configuration configuration(*crew_, pairs_, {}, observer_);
-    for (const int node : lost_alone_) {
-      if (auto found = configuration.of_alone(alone.loss_of(node), alone.tests().back())) {
-        alone.acquit(node, std::move(*found));
-      }
-    }
+    if (auto found = configuration.of_alone(alone.dead(), alone.tests())) alone.acquit(std::move(*found));
   }
 
   /// Two groups that failed for the same reason are told once.
@@ -321,6 +317,7 @@ class Acceptance {
     } else if (observer_.is_stopped()) {
       stage_of(stage).left_out = "the end came first";
     } else {
+      stage_of(stage).nodes = nodes;
       timed(stage, [&] {
         play(nodes);
         compare_library(stage);

@@ -98,13 +98,22 @@ std::vector<int> Alone::lost() const {
   return nodes;
 }
 
+std::vector<int> Alone::dead() const {
+  std::vector<int> nodes;
+  for (const auto& [node, finding] : lost_) {
+    if (finding.what == Class::dead) nodes.push_back(node);
+  }
+  return nodes;
+}
+
 void Alone::add_to(Findings& findings) const {
   findings.nodes.resize(visits_.size());
   for (const auto& [node, finding] : lost_) {
-    const bool is_to_blame = finding.what != Class::configuration;
-    findings.nodes[at(node)].verdict = is_to_blame ? Verdict::fail : Verdict::skipped;
-    findings.parts.insert(findings.parts.begin(), finding);
+    const bool is_acquitted = acquitted_ && std::ranges::count(acquitted_->members, node) > 0;
+    findings.nodes[at(node)].verdict = is_acquitted ? Verdict::skipped : Verdict::fail;
+    if (!is_acquitted) findings.parts.insert(findings.parts.begin(), finding);
   }
+  if (acquitted_) findings.parts.push_back(*acquitted_);
   std::map<int, Judgement> slow;
   for (const int node : there_) {
     const Judgement judgement = judge(visits_[at(node)], plan_.limits);

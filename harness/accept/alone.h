@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,10 +26,10 @@ class Alone {
   void visit();
   /// Nodes that must not play on: they did not answer, hung or computed wrongly.
   [[nodiscard]] std::vector<int> lost() const;
-  /// Requires that the node is lost.
-  [[nodiscard]] const Finding& loss_of(int node) const { return lost_.at(node); }
-  /// The node is not to blame: what is to be said in place of its loss. It plays no more all the same.
-  void acquit(int node, Finding configuration) { lost_[node] = std::move(configuration); }
+  /// Those of them that have sent no wrong data.
+  [[nodiscard]] std::vector<int> dead() const;
+  /// `configuration` is told in place of the loss of its members. They stay lost.
+  void acquit(Finding configuration) { acquitted_ = std::move(configuration); }
   /// What each node plays; the one that is judged is the last.
   [[nodiscard]] const std::vector<Test>& tests() const { return tests_; }
   /// Adds what this stage found to what the others say.
@@ -50,6 +51,7 @@ class Alone {
   std::vector<int> there_;
   std::vector<std::vector<std::vector<double>>> visits_;  ///< [node][visit]
   std::map<int, Finding> lost_;
+  std::optional<Finding> acquitted_;  ///< of those that are not to blame
   int rounds_ = 0;
 };
 

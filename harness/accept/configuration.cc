@@ -18,6 +18,22 @@ constexpr std::size_t kMostControls = 4;
 
 double speed_of(const Outcome& outcome) { return outcome.ending == Ending::measured ? outcome.log_speed : kNothing; }
 
+constexpr int kTimes = 3;  // that both play what has failed
+
+/// The library failed on these nodes, and the bare transport did not.
+Finding of_failure(Group members, const Outcome& failure, int rail) {
+  std::ranges::sort(members);
+  Finding found{.what = Class::configuration,
+                .judgement = {.verdict = Verdict::fail},
+                .tests = 2 * kTimes,
+                .visits = 1,
+                .members = std::move(members),
+                .detail = failure.detail};
+  found.bare.verdict = Verdict::pass;
+  found.rail = rail;
+  return found;
+}
+
 bool is_slow_class(const Finding& finding) {
   switch (finding.what) {
     case Class::node:
@@ -130,8 +146,34 @@ std::optional<Finding> Configuration::of_slow(const Finding& finding) {
   return found;
 }
 
-std::optional<Finding> Configuration::of_alone(const Finding& finding, const Test& test) {
-  return finding.what == Class::dead ? of_failing({finding.first}, test) : std::nullopt;
+std::optional<Finding> Configuration::of_alone(const std::vector<int>& nodes, const std::vector<Test>& tests) {
+  std::vector<Group> groups;
+  for (const int node : nodes) {
+    if (crew_.absence_of(node).empty()) groups.push_back({node});
+  }
+  Outcome failure;
+  for (int time = 0; time < kTimes && !groups.empty() && !observer_.is_stopped(); ++time) {
+    observer_.on_round("configuration", time + 1, kTimes);
+    std::vector<bool> fails(groups.size()), is_well(groups.size(), true);
+    for (const Test& test : tests) {
+      const Both both = play(groups, test);
+      for (std::size_t i = 0; i < groups.size(); ++i) {
+        is_well[i] = is_well[i] && both.bare[i].ending == Ending::measured;
+        if (!is_failure(both.library[i])) continue;
+        fails[i] = true;
+        failure = both.library[i];
+      }
+    }
+    std::vector<Group> kept;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (fails[i] && is_well[i]) kept.push_back(groups[i]);
+    }
+    groups = std::move(kept);
+  }
+  if (groups.empty() || !is_failure(failure)) return std::nullopt;
+  Group members;
+  for (const Group& one : groups) members.push_back(one.front());
+  return of_failure(std::move(members), failure, kNoRail);
 }
 
 std::optional<Finding> Configuration::of_failed(const Finding& finding) {
@@ -141,14 +183,9 @@ std::optional<Finding> Configuration::of_failed(const Finding& finding) {
     if (finding.second >= 0) group.push_back(finding.second);
     if (finding.second < 0 && !finding.thirds.empty()) group.push_back(finding.thirds.front());
   }
-  if (group.size() < 2) return std::nullopt;
-  return of_failing(std::move(group), {.measure = Measure::all_reduce, .bytes = plan_.bytes, .rail = finding.rail});
-}
-
-std::optional<Finding> Configuration::of_failing(Group group, const Test& test) {
-  constexpr int kTimes = 3;
   const bool are_there = std::ranges::all_of(group, [&](int node) { return crew_.absence_of(node).empty(); });
-  if (!are_there) return std::nullopt;
+  if (group.size() < 2 || !are_there) return std::nullopt;
+  Test test{.measure = Measure::all_reduce, .bytes = plan_.bytes, .rail = finding.rail};
   Outcome failure;
   for (int time = 0; time < kTimes && !observer_.is_stopped(); ++time) {
     observer_.on_round("configuration", time + 1, kTimes);
@@ -157,16 +194,7 @@ std::optional<Finding> Configuration::of_failing(Group group, const Test& test) 
     failure = both.library.front();
   }
   if (!is_failure(failure)) return std::nullopt;
-  std::ranges::sort(group);
-  Finding found{.what = Class::configuration,
-                .judgement = {.verdict = Verdict::fail},
-                .tests = 2 * kTimes,
-                .visits = 1,
-                .members = std::move(group),
-                .detail = failure.detail};
-  found.bare.verdict = Verdict::pass;
-  found.rail = test.rail;
-  return found;
+  return of_failure(std::move(group), failure, finding.rail);
 }
 
 std::optional<LibraryRatio> Configuration::ratio() {

@@ -35,8 +35,9 @@ class Configuration {
   /// What the library failed in is a matter of configuration if the library fails again and the bare transport passes.
   /// Empty: it is not, or nothing can be said.
   [[nodiscard]] std::optional<Finding> of(const Finding& finding);
-  /// As `of`, of a node that fails in `test` by itself.
-  [[nodiscard]] std::optional<Finding> of_alone(const Finding& finding, const Test& test);
+  /// As `of`, of nodes that fail by themselves in one of `tests`. The members are those that are well without the
+  /// library. All play at once.
+  [[nodiscard]] std::optional<Finding> of_alone(const std::vector<int>& nodes, const std::vector<Test>& tests);
   /// The speeds of the library and the bare transport on all good nodes. Empty: there are fewer than two, or one of
   /// both failed.
   [[nodiscard]] std::optional<LibraryRatio> ratio();
@@ -51,8 +52,6 @@ class Configuration {
   [[nodiscard]] Test test_of(const Finding& finding) const;
   [[nodiscard]] std::optional<Finding> of_slow(const Finding& finding);
   [[nodiscard]] std::optional<Finding> of_failed(const Finding& finding);
-  /// Both play `test` three times. Empty unless the library fails and the bare transport ends well each time.
-  [[nodiscard]] std::optional<Finding> of_failing(Group group, const Test& test);
   /// The group of the suspects, completed to two nodes, and then groups of two good nodes to compare it with: within a
   /// leaf if that is, between leaves if it is not. Empty: there are too few nodes.
   [[nodiscard]] std::vector<Group> beside(const Group& suspects);

@@ -28,29 +28,6 @@ namespace {
 
 using Document = nlohmann::ordered_json;
 
-/// UTC, since what stays in Slurm is read elsewhere.
-std::string utc_minute(std::int64_t seconds) {
-  const std::time_t time = seconds;
-  std::tm utc{};
-  ::gmtime_r(&time, &utc);
-  std::array<char, 32> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%MZ", &utc)};
-}
-
-/// "nic-out -31.0% (-32.1..-29.8)".
-std::string short_reason(const AcceptReport& report, int node) {
-  const Finding* const finding = blame_of(report, node);
-  if (finding == nullptr) return text::one_line(printable(reason_of(report, node)));
-  std::string text(finding->judgement.verdict == Verdict::error ? "untested" : to_string(finding->what));
-  if (finding->rail != kNoRail) text += " " + rail_of(report, *finding);
-  const Judgement& judgement = finding->judgement;
-  if (judgement.middle != 0) text += fmt::format(" {}%", signed_percent(judgement.middle));
-  if (judgement.low && judgement.high) {
-    text += fmt::format(" ({}..{})", signed_percent(*judgement.low), signed_percent(*judgement.high));
-  }
-  return text;
-}
-
 Document number_or_null(double value) { return std::isfinite(value) ? Document(value) : Document(nullptr); }
 Document ratio_or_null(const std::optional<double>& log_ratio) {
   return log_ratio ? number_or_null(std::expm1(*log_ratio)) : Document(nullptr);
@@ -182,115 +159,7 @@ Document json_of_rail(const AcceptReport& report, std::size_t rail) {
   return one;
 }
 
-/// Comments on parts that fail, and are no node: no node is left out for them.
-std::string part_comments(const AcceptReport& report) {
-  std::string text;
-  for (const Finding& finding : report.findings.parts) {
-    if (is_of_node(finding) || finding.judgement.verdict != Verdict::fail || finding.what == Class::wrong) continue;
-    const char* const warning = finding.what == Class::hung ? ": a job that has both hangs" : "";
-    const PartNames part = names_of_part(report, finding);
-    text += fmt::format("# {} {}  FAIL {}{}\n", part.kind, text::one_line(printable(part.name)),
-                        to_string(finding.what), warning);
-  }
-  return text;
-}
-
-/// A reason as it stands between quotes in a comment of one line.
-std::string quotable(std::string_view reason) {
-  std::string text = text::one_line(printable(reason));
-  for (char& c : text) {
-    if (c == '"' || c == '\\' || c == '$' || c == '`') c = '_';
-  }
-  return text;
-}
-
-constexpr std::string_view kDrainBegin = "# scontrol update NodeName=", kDrainMiddle = " State=DRAIN Reason=\"";
-
-std::string drain_line(std::string_view name, std::string_view reason) {
-  return fmt::format("{}{}{}{}\"\n", kDrainBegin, name, kDrainMiddle, quotable(reason));
-}
-
-/// Of a node that an earlier run proposed to drain, and that passed now.
-std::string resume_lines(std::string_view name, std::string_view reason) {
-  return fmt::format(
-      "# {0} passed. It was to be drained for \"{1}\": resume it only where sinfo -R still shows this reason\n"
-      "# scontrol update NodeName={0} State=RESUME\n",
-      name, quotable(reason));
-}
-
-/// Of a node that an earlier run proposed to drain, and of which nothing new is known: the next run needs the reason.
-std::string kept_lines(std::string_view name, std::string_view reason) {
-  return fmt::format("# An earlier run proposed this, and {} has not passed pairs since:\n{}", name,
-                     drain_line(name, reason));
-}
-
-/// From the file of an earlier run: the reasons of tutti's for which nodes were to be drained. Other lines say nothing.
-std::map<std::string, std::string> drains_in(std::string_view old) {
-  std::map<std::string, std::string> reasons;
-  while (!old.empty()) {
-    const std::string_view line = old.substr(0, old.find('\n'));
-    old.remove_prefix(std::min(line.size() + 1, old.size()));
-    const std::size_t middle = line.find(kDrainMiddle);
-    if (!line.starts_with(kDrainBegin) || middle == line.npos) continue;
-    std::string_view reason = line.substr(middle + kDrainMiddle.size());
-    if (!reason.starts_with("tutti:") || !reason.ends_with('"')) continue;
-    reason.remove_suffix(1);
-    reasons.emplace(line.substr(kDrainBegin.size(), middle - kDrainBegin.size()), reason);
-  }
-  return reasons;
-}
-
-/// Whether pairs were played: without them a node that passes may still have what an earlier run found.
-bool has_pairs(const AcceptReport& report) {
-  return std::ranges::none_of(
-      report.stages, [](const StageReport& stage) { return stage.name == "pairs" && !stage.left_out.empty(); });
-}
-
 }  // namespace
-
-std::string hosts_file(const AcceptReport& report) {
-  std::string text = fmt::format("# tutti accept, {}: {}\n", utc_minute(report.ended_s), verdict_sentence(report));
-  std::string others;
-  for (int node = 0; node < std::ssize(report.names); ++node) {
-    const std::string& name = report.names[static_cast<std::size_t>(node)];
-    if (verdict_of(report, node) == Verdict::pass && !is_excluded(report, node)) {
-      text += name + "\n";
-    } else {
-      others += fmt::format("# {}  {} {}\n", name, to_string(verdict_of(report, node)), short_reason(report, node));
-    }
-  }
-  return text + others + part_comments(report);
-}
-
-std::string slurm_file(const AcceptReport& report, std::string_view page, std::string_view old) {
-  const std::map<std::string, std::string> reasons = drains_in(old);
-  const std::string when = utc_minute(report.ended_s);
-  std::vector<std::string> excluded;
-  std::string commands, comments;
-  for (int node = 0; node < std::ssize(report.names); ++node) {
-    const std::string& name = report.names[static_cast<std::size_t>(node)];
-    if (is_excluded(report, node)) {
-      excluded.push_back(name);
-      const std::string reason = fmt::format("tutti:{} {}", short_reason(report, node), when);
-      commands += drain_line(name, page.empty() ? reason : fmt::format("{} {}", reason, page));
-      continue;
-    }
-    const Verdict verdict = verdict_of(report, node);
-    if (verdict != Verdict::pass) {
-      comments += fmt::format("# {} is {}: {}\n", name, to_string(verdict), short_reason(report, node));
-    }
-    const auto before = reasons.find(name);
-    if (before == reasons.end()) continue;
-    const bool is_well = verdict == Verdict::pass && has_pairs(report);
-    commands += is_well ? resume_lines(name, before->second) : kept_lines(name, before->second);
-  }
-  std::string text =
-      excluded.empty() ? "\n# no node is to be excluded\n" : fmt::format("--exclude={}\n", fmt::join(excluded, ","));
-  if (!commands.empty()) {
-    text += "# To review. tutti runs none of these commands. Ask squeue first whether a node has a job.\n";
-  }
-  return text + commands + comments + part_comments(report);
-}
 
 std::string accept_prometheus(const AcceptReport& report) {
   std::string verdicts =

@@ -15,6 +15,12 @@ bool is_of_node(const Finding& finding) { return finding.first >= 0 && finding.s
 
 bool is_about(const Finding& finding, int node) { return is_of_node(finding) && finding.first == node; }
 
+bool is_broken(const Finding& finding) {
+  if (finding.judgement.verdict != Verdict::fail) return false;  // an error lacks a rail, a suspect works again
+  return finding.what == Class::wrong || finding.what == Class::dead || finding.what == Class::hung ||
+         finding.what == Class::job || (finding.what == Class::either && finding.judgement.middle == 0);
+}
+
 bool excuses(const Finding& finding, int node, int leaf) {
   if (is_of_leaf(finding)) return finding.first == leaf || finding.second == leaf;
   return finding.what == Class::split || (is_of_link(finding) && (finding.first == node || finding.second == node));
@@ -42,6 +48,8 @@ std::string_view to_string(Class what) {
       return "wrong";
     case Class::dead:
       return "dead";
+    case Class::job:
+      return "job";
     case Class::hung:
       return "hung";
     case Class::node:

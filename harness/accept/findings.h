@@ -19,6 +19,7 @@ enum class Class {
   none,
   wrong,          ///< first -> second: wrong data
   dead,           ///< node first does not answer
+  job,            ///< the user's command failed on `members`
   hung,           ///< first and second fail with each other, and with no third node; a suspect works again
   node,           ///< node first sends, receives and computes slowly
   nic,            ///< node first sends and receives slowly
@@ -74,6 +75,9 @@ struct Finding {
 /// Whether it tells why a node is slow with others, though the node itself need not be: a slow uplink of its leaf, a
 /// slow link of it, or a fleet of two speeds.
 [[nodiscard]] bool excuses(const Finding& finding, int node, int leaf);
+
+/// Whether its nodes do not work, or not with each other: a group of them would end.
+[[nodiscard]] bool is_broken(const Finding& finding);
 
 /// The gravest first: an order of findings.
 [[nodiscard]] int gravity_of(const Finding& finding);

@@ -127,7 +127,10 @@ void GroupsStage::run_command() {
   const Test test{.measure = Measure::command};
   const Outcomes outcomes = crew_.play({nodes_}, {test});
   const Outcome& outcome = outcomes.front().front();
-  if (is_failure(outcome)) failed_.push_back(finding_of_group(nodes_, outcome, 1));  // again it might take as long
+  if (is_failure(outcome)) {
+    failed_.push_back(finding_of_group(nodes_, outcome, 1));
+    failed_.back().what = Class::job;
+  }
   if (outcome.ending == Ending::measured) command_seconds_ = std::exp(-outcome.log_speed);
 }
 

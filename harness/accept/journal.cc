@@ -67,6 +67,22 @@ Result<Ending> ending_named(std::string_view name) {
   return error(Code::invalid_argument, "'{}' is no ending of a test", shown(name));
 }
 
+/// Of the value in a line.
+const char* unit_of(Measure measure) {
+  switch (measure) {
+    case Measure::latency:
+      return "us";
+    case Measure::soak:
+      return "operations_per_second";
+    case Measure::training:
+      return "steps_per_second";
+    case Measure::command:
+      return "runs_per_second";
+    default:
+      return "bytes_per_second";
+  }
+}
+
 /// Of a test by itself: one that is slow once is no more than suspect.
 Verdict verdict_of_test(const Outcome& outcome, bool is_slow) {
   if (is_failure(outcome)) return Verdict::fail;
@@ -130,7 +146,9 @@ Result<Outcome> outcome_of(const nlohmann::json& line) {
 
 }  // namespace
 
-void JournalCrew::begin(const JournalHead& head) const { write_(line_of(document_of(head))); }
+void JournalCrew::begin(const JournalHead& head) const {
+  if (write_) write_(line_of(document_of(head)));
+}
 
 void JournalCrew::set_round(std::string_view stage, int round) {
   stage_ = stage;
@@ -210,6 +228,7 @@ std::vector<std::vector<Outcome>> JournalCrew::known(const std::vector<Group>& g
 }
 
 void JournalCrew::write(const Group& group, const Test& test, const Outcome& outcome, std::optional<double> of_alike) {
+  if (!write_) return;
   Document line;
   line["stage"] = stage_;
   line["round"] = round_;
@@ -229,7 +248,7 @@ void JournalCrew::write(const Group& group, const Test& test, const Outcome& out
     const auto value = [is_time](double log_speed) {
       return is_time ? 1e6 * std::exp(-log_speed) : std::exp(log_speed);
     };
-    line[is_time ? "us" : "bytes_per_second"] = value(outcome.log_speed);
+    line[unit_of(test.measure)] = value(outcome.log_speed);
     if (outcome.low && outcome.high) {
       line["low"] = value(is_time ? *outcome.high : *outcome.low);
       line["high"] = value(is_time ? *outcome.low : *outcome.high);

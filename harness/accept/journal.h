@@ -37,7 +37,8 @@ class JournalCrew final : public CrewAround {
  public:
   using Write = std::function<void(std::string_view line)>;
 
-  /// `margin`: a test that is slower than those alike by more is SUSPECT in its line. `crew` and `write` outlive it.
+  /// `write`: empty, if nobody wants the lines. `margin`: a test that is slower than those alike by more is SUSPECT in
+  /// its line. `crew` and `write` outlive it.
   JournalCrew(Crew& crew, const Write& write, double margin)
       : CrewAround(crew), write_(write), running_(crew, margin) {}
 

@@ -51,7 +51,7 @@ class JunitSuite {
   }
 
  private:
-  /// What stands within the case; it is counted.
+  /// Returns what stands within the case, and counts it.
   std::string result_of(const Told& told) {
     const std::string message = text::xml_escaped(told.text);
     if (told.verdict == Verdict::pass) {
@@ -73,26 +73,23 @@ class JunitSuite {
   int tests_ = 0, failures_ = 0, errors_ = 0, skipped_ = 0;
 };
 
-/// 0 if there is no such stage, so that what it found is told all the same.
+/// Returns 0 for an unknown stage, so that what it found is told.
 std::size_t place_of_stage(const AcceptReport& report, std::string_view name) {
   const auto stage = std::ranges::find(report.stages, name, &StageReport::name);
   return stage == report.stages.end() ? 0 : static_cast<std::size_t>(stage - report.stages.begin());
 }
 
-/// Who is not there is told there.
+/// The suite of this stage tells who is not there.
 std::size_t place_of_first_played(const AcceptReport& report) {
   const auto stage = std::ranges::find_if(report.stages, [](const StageReport& one) { return one.left_out.empty(); });
   return stage == report.stages.end() ? 0 : static_cast<std::size_t>(stage - report.stages.begin());
 }
 
-/// Whether later stages play without the node, or do not judge it. Of alone only lost nodes are known before the end.
-bool is_out_after(const Finding& finding, int node) {
-  const bool is_dead_pair = finding.what == Class::either && finding.judgement.middle == 0;
-  const bool is_broken =
-      finding.judgement.verdict == Verdict::fail &&
-      (finding.what == Class::wrong || finding.what == Class::dead || finding.what == Class::hung || is_dead_pair);
-  if (!is_broken) return finding.stage != "alone" && blames(finding, node);
-  return finding.first == node || finding.second == node || std::ranges::count(finding.members, node) > 0;
+/// Whether a later stage leaves the node out for it, or does not judge its speed.
+bool keeps_out(const Finding& finding, int node) {
+  const bool is_member =
+      finding.first == node || finding.second == node || std::ranges::count(finding.members, node) > 0;
+  return blames(finding, node) || (is_member && (is_broken(finding) || finding.what == Class::configuration));
 }
 
 /// What one stage says of all nodes, leaves and parts.
@@ -152,7 +149,7 @@ class StageCases {
     return {.text = leaves == 2 ? "slow both ways is untested: no third leaf is beside it" : ""};
   }
 
-  /// On one rail, or on whichever was played.
+  /// `rail`: the node is judged on this one alone.
   [[nodiscard]] Told of_node(int node, int rail = kNoRail) const {
     const std::string& absence = report_.absences.at(static_cast<std::size_t>(node));
     const auto is_its = [&](const Finding& one) { return rail == kNoRail || is_on_rail(one, rail); };
@@ -167,13 +164,18 @@ class StageCases {
     }
     if (!stage_.left_out.empty()) return {.verdict = Verdict::skipped, .text = stage_.left_out};
     if (!absence.empty()) return {.verdict = Verdict::skipped, .text = absence};
+    if (stage_.name == "inventory") return {};
     const Finding* const before = first_found([&](const Finding& one) {
-      return is_out_after(one, node) && is_its(one) && place_of_stage(report_, one.stage) < place_;
+      return keeps_out(one, node) && is_its(one) && place_of_stage(report_, one.stage) < place_;
     });
-    if (before != nullptr) {
+    const bool has_played = std::ranges::find(stage_.nodes, node) != stage_.nodes.end();
+    // Stages of speeds alone do not judge a node that is slow in pairs. Alone is judged at the end.
+    const bool is_of_speed = stage_.name == "shifts" || stage_.name == "rings";
+    if (before != nullptr && (!has_played || (is_of_speed && before->stage != "alone"))) {
       return {.verdict = Verdict::skipped,
               .text = fmt::format("found in stage {}: {}", before->stage, sentence_of(report_, *before))};
     }
+    if (!has_played) return {.verdict = Verdict::skipped, .text = "it did not play"};
     std::string missing = what_is_missing(rail);
     return missing.empty() ? Told{} : Told{.verdict = Verdict::untested, .text = std::move(missing)};
   }

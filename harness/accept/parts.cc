@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/accept/parts.h"
 
+#include <array>
 #include <cstddef>
+#include <ctime>
 
 #include <fmt/format.h>
 
@@ -17,14 +19,11 @@ PartNames names_of_part(const AcceptReport& report, const Finding& finding) {
     part = {.kind = "uplink", .name = leaf_name(finding.first)};
   } else if (is_of_library(finding)) {
     part = {.kind = "configuration", .name = report.library};
+  } else if (finding.what == Class::job) {
+    part = {.kind = "job", .name = "command"};
   }
   if (finding.rail != kNoRail) part.name += ", " + rail_of(report, finding);
   return part;
-}
-
-bool blames(const Finding& finding, int node) {
-  const bool is_its = finding.first == node || (is_of_link(finding) && finding.second == node);
-  return is_its && !is_of_leaf(finding) && (is_of_node(finding) || finding.what == Class::wrong);
 }
 
 const Finding* blame_of(const AcceptReport& report, int node) {
@@ -32,6 +31,14 @@ const Finding* blame_of(const AcceptReport& report, int node) {
     if (blames(finding, node)) return &finding;
   }
   return nullptr;
+}
+
+std::string utc_minute(std::int64_t seconds) {
+  const std::time_t time = seconds;
+  std::tm utc{};
+  ::gmtime_r(&time, &utc);
+  std::array<char, 32> text{};
+  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%MZ", &utc)};
 }
 
 }  // namespace tutti::harness::accept

@@ -2,6 +2,7 @@
 // What the files for other programs call parts that are no nodes, and which finding they blame on a node.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "harness/accept/report.h"
@@ -15,9 +16,10 @@ struct PartNames {
 };
 [[nodiscard]] PartNames names_of_part(const AcceptReport& report, const Finding& finding);
 
-/// Whether it is about the node itself, or about wrong data that the node sent or received.
-[[nodiscard]] bool blames(const Finding& finding, int node);
 /// The finding for which jobs should do without the node; null: there is none.
 [[nodiscard]] const Finding* blame_of(const AcceptReport& report, int node);
+
+/// UTC, since what stays in Slurm is read elsewhere.
+[[nodiscard]] std::string utc_minute(std::int64_t seconds);
 
 }  // namespace tutti::harness::accept

@@ -9,10 +9,6 @@
 namespace tutti::harness::accept {
 namespace {
 
-bool touches(const Finding& finding, int node) {
-  return !is_of_leaf(finding) && (finding.first == node || (is_of_link(finding) && finding.second == node));
-}
-
 bool is_suspicion(const Finding& finding) {
   return finding.judgement.verdict == Verdict::suspect || finding.judgement.verdict == Verdict::undecided;
 }
@@ -40,9 +36,13 @@ std::string reason_of(const AcceptReport& report, int node) {
     if (is_about(finding, node)) return class_on_rail(report, finding);
   }
   for (const Finding& finding : report.findings.parts) {
-    if (finding.what == Class::wrong && touches(finding, node)) return class_on_rail(report, finding);
+    if (blames(finding, node)) return class_on_rail(report, finding);
   }
   const Verdict verdict = verdict_of(report, node);
+  const bool is_of_library = std::ranges::any_of(report.findings.parts, [node](const Finding& finding) {
+    return finding.what == Class::configuration && std::ranges::count(finding.members, node) > 0;
+  });
+  if (verdict == Verdict::skipped && is_of_library) return std::string(to_string(Class::configuration));
   if (verdict == Verdict::untested && report.findings.is_interrupted) return "the end came first";
   const bool is_split =
       std::ranges::any_of(report.findings.parts, [](const Finding& finding) { return finding.what == Class::split; });
@@ -51,8 +51,7 @@ std::string reason_of(const AcceptReport& report, int node) {
 
 const Finding* blame_on_rail(const AcceptReport& report, int node, int rail) {
   for (const Finding& finding : report.findings.parts) {
-    const bool is_its = is_about(finding, node) || (finding.what == Class::wrong && touches(finding, node));
-    if (is_its && is_on_rail(finding, rail)) return &finding;
+    if (blames(finding, node) && is_on_rail(finding, rail)) return &finding;
   }
   return nullptr;
 }
@@ -61,10 +60,14 @@ std::string rail_of(const AcceptReport& report, const Finding& finding) {
   return finding.rail == kNoRail ? std::string() : report.rails.at(static_cast<std::size_t>(finding.rail)).name;
 }
 
+bool blames(const Finding& finding, int node) {
+  if (is_about(finding, node)) return true;
+  return finding.what == Class::wrong && (finding.first == node || finding.second == node);
+}
+
 bool is_excluded(const AcceptReport& report, int node) {
   return std::ranges::any_of(report.findings.parts, [node](const Finding& finding) {
-    if (finding.judgement.verdict != Verdict::fail || !touches(finding, node)) return false;
-    return is_of_node(finding) || finding.what == Class::wrong;
+    return finding.judgement.verdict == Verdict::fail && blames(finding, node);
   });
 }
 
@@ -81,10 +84,7 @@ Conclusion conclusion_of(const AcceptReport& report) {
       at_least(Conclusion::untested);
     } else if (finding.judgement.verdict == Verdict::fail) {
       const bool is_library_broken = finding.what == Class::configuration && finding.judgement.middle == 0;
-      const bool is_pair_dead = finding.what == Class::either && finding.judgement.middle == 0;
-      const bool is_broken =
-          finding.what == Class::dead || finding.what == Class::hung || is_pair_dead || is_library_broken;
-      at_least(is_broken ? Conclusion::broken : Conclusion::slow);
+      at_least(is_broken(finding) || is_library_broken ? Conclusion::broken : Conclusion::slow);
     }
   }
   for (int node = 0; node < std::ssize(report.names); ++node) {

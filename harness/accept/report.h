@@ -22,6 +22,7 @@ struct StageReport {
   std::string name;
   std::string left_out = {};  ///< why; empty: it was played
   double seconds = 0;
+  std::vector<int> nodes = {};  ///< that played
 };
 
 /// What the inventory noticed: a difference between hosts, or what would spoil a measurement on one of them.
@@ -69,6 +70,8 @@ struct AcceptReport {
 [[nodiscard]] Verdict verdict_of(const AcceptReport& report, int node);
 /// Why the node is not PASS, "dead" or "nic-out"; empty if it is.
 [[nodiscard]] std::string reason_of(const AcceptReport& report, int node);
+/// Whether it is about the node itself, or about wrong data that the node sent or received.
+[[nodiscard]] bool blames(const Finding& finding, int node);
 /// Whether jobs should do without the node: its own part fails, or data of it were wrong.
 [[nodiscard]] bool is_excluded(const AcceptReport& report, int node);
 

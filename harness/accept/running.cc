@@ -14,18 +14,13 @@ namespace tutti::harness::accept {
 namespace {
 
 constexpr std::size_t kLeastAlike = 3, kLeastSoFar = 8;  // tests, so that their median is one of good nodes
-constexpr std::size_t kMostKept = 512;  // of a kind: the median of more is no better
-constexpr int kLeastSlow = 4;           // tests of a node, before it is named
+constexpr std::size_t kMostKept = 512;                   // of a kind: the median of more is no better
+constexpr int kLeastSlow = 4;                            // tests of a node, before it is named
 constexpr double kMostlySlow = 0.75;
-
-bool is_of_few(Measure measure) {
-  return measure == Measure::bandwidth || measure == Measure::back || measure == Measure::alone;
-}
 
 }  // namespace
 
-Running::Running(const Crew& crew, double margin)
-    : crew_(crew), least_(std::log1p(-margin)), by_node_(static_cast<std::size_t>(crew.nodes())) {}
+Running::Running(const Crew& crew, double margin) : crew_(crew), least_(std::log1p(-margin)) {}
 
 Running::Kind Running::kind_of(const Group& group, const Test& test) const {
   const int leaf = crew_.leaf_of(group.front());
@@ -73,23 +68,29 @@ std::vector<std::vector<std::optional<double>>> Running::add(const std::vector<G
 }
 
 void Running::count(const Group& group, const Test& test, double of_alike) {
-  if (!is_of_few(test.measure)) return;
-  for (const int node : group) {
-    Tests& tests = by_node_[static_cast<std::size_t>(node)];
+  const auto add = [&](int node, Way way) {
+    Tests& tests = tests_[{node, way, test.rail}];
     ++tests.all;
     tests.slow += is_slow(of_alike);
-  }
+  };
+  if (test.measure == Measure::alone) add(group.front(), Way::alone);
+  if (test.measure != Measure::bandwidth && test.measure != Measure::back) return;
+  const bool is_back = test.measure == Measure::back;
+  add(group[is_back ? 1 : 0], Way::out);
+  add(group[is_back ? 0 : 1], Way::in);
 }
 
 std::string Running::news() const {
   std::string text;
-  const auto share = [](const Tests& tests) {
-    return tests.all == 0 ? 0 : static_cast<double>(tests.slow) / tests.all;
-  };
-  const auto worst = std::ranges::max_element(by_node_, {}, share);
-  if (worst != by_node_.end() && worst->slow >= kLeastSlow && share(*worst) >= kMostlySlow) {
-    text += fmt::format("; {} slow in {} of {} tests so far (no verdict)",
-                        crew_.name_of(static_cast<int>(worst - by_node_.begin())), worst->slow, worst->all);
+  const auto share = [](const auto& one) { return static_cast<double>(one.second.slow) / one.second.all; };
+  const auto worst = std::ranges::max_element(tests_, {}, share);
+  if (worst != tests_.end() && worst->second.slow >= kLeastSlow && share(*worst) >= kMostlySlow) {
+    const Way way = std::get<Way>(worst->first);
+    text += fmt::format("; {} {} in {} of {} tests so far (no verdict)", crew_.name_of(std::get<0>(worst->first)),
+                        way == Way::out  ? "sends slowly"
+                        : way == Way::in ? "receives slowly"
+                                         : "is slow alone",
+                        worst->second.slow, worst->second.all);
   }
   if (failed_.empty()) return text;
   std::vector<std::string> names;

@@ -27,23 +27,27 @@ class Running {
                                                                     const std::vector<std::vector<Outcome>>& outcomes);
   [[nodiscard]] bool is_slow(double of_alike) const;
 
-  /// "; node17 slow in 9 of 9 tests so far (no verdict); node22 - node40 failed, goes on"; empty: all looks well.
+  /// "; node17 sends slowly in 9 of 9 tests so far (no verdict); node22 - node40 failed, goes on"; empty: all looks
+  /// well.
   [[nodiscard]] std::string news() const;
 
  private:
   /// Measure, bytes, rail, whether it is bare, nodes of the group, whether they are of several leaves.
   using Kind = std::tuple<Measure, std::size_t, int, bool, std::size_t, bool>;
+
   [[nodiscard]] Kind kind_of(const Group& group, const Test& test) const;
   void count(const Group& group, const Test& test, double of_alike);
+  /// What a node does: it sends, receives or plays alone.
+  enum class Way { out, in, alone };
 
   struct Tests {
     int slow = 0, all = 0;
   };
   const Crew& crew_;
-  double least_;                                ///< the logarithm of a ratio that is not slow
-  std::map<Kind, std::vector<double>> so_far_;  ///< log_speeds
-  std::vector<Tests> by_node_;                  ///< of pairs and of nodes alone
-  std::set<Group> failed_;                      ///< that did not end, or had wrong data; their nodes in rising order
+  double least_;                                      ///< the logarithm of a ratio that is not slow
+  std::map<Kind, std::vector<double>> so_far_;        ///< log_speeds
+  std::map<std::tuple<int, Way, int>, Tests> tests_;  ///< by node, what it does, and rail
+  std::set<Group> failed_;  ///< that did not end, or had wrong data; their nodes in rising order
 };
 
 }  // namespace tutti::harness::accept

@@ -294,6 +294,9 @@ std::string sentence_without_rail(const AcceptReport& report, const Finding& fin
     return fmt::format("{} is not tested: {}", name_of(report, finding.first), finding.detail);
   }
   if (finding.what == Class::configuration) return configuration_sentence(report, finding);
+  if (finding.what == Class::job) {
+    return fmt::format("the command failed on {}: {}", names_of(report, finding.members), finding.detail);
+  }
   const bool is_of_many = !finding.members.empty() && (finding.what == Class::wrong || finding.what == Class::hung);
   if (is_of_many) {
     return fmt::format("{} {} when they played together: {}", names_of(report, finding.members),

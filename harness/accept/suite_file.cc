@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -32,9 +33,8 @@ Result<std::vector<std::size_t>> sizes_of(const toml::node& node, std::string_vi
   if (!sizes.is_ok()) return at_line(node, "'{}': {}", key, sizes.status().message());
   std::vector<std::size_t> bytes;
   for (const std::int64_t size : sizes.value()) {
-    if (size < 1 || size > kMostMessage) {
-      return at_line(node, "'{}' is '{}': allowed are 1 to 1G: did you mean '1M'?", key, shown(text));
-    }
+    if (const Status fits = check_message_size(size); !fits.is_ok())
+      return at_line(node, "'{}': {}", key, fits.message());
     bytes.push_back(static_cast<std::size_t>(size));
   }
   return bytes;
@@ -156,13 +156,14 @@ class StageReader {
   }
 
   Status take_deadline(const toml::node& value) {
-    constexpr double kLeast = 2, kMost = 1000;
+    constexpr double kLeast = 2, kMost = 1000, kUsual = 5;
     TUTTI_ASSIGN_OR_RETURN(const std::string text, text_of(value, "deadline"));
     const auto times = text.ends_with('x') ? text::number_in<double>(std::string_view(text).substr(0, text.size() - 1))
                                            : std::optional<double>();
     if (!times || !(*times >= kLeast && *times <= kMost)) {
-      return at_line(value, "'deadline' is '{}': allowed are {:g}x to {:g}x: did you mean '5x'?", shown(text), kLeast,
-                     kMost);
+      const double nearest = times && !std::isnan(*times) ? std::clamp(*times, kLeast, kMost) : kUsual;
+      return at_line(value, "'deadline' is '{}': allowed are {:g}x to {:g}x: did you mean '{:g}x'?", shown(text),
+                     kLeast, kMost, nearest);
     }
     plan_.deadline_times = *times;
     return {};
@@ -172,6 +173,10 @@ class StageReader {
     TUTTI_ASSIGN_OR_RETURN(plan_.job.words, names_of(value, "command", "[\"./train.sh\", \"{hosts}\"]"));
     if (plan_.job.words.empty() || plan_.job.words.front().empty()) {
       return at_line(value, "'command' names no program: leave it out for a training");
+    }
+    for (const std::string& word : plan_.job.words) {
+      if (word.find('\0') == word.npos) continue;
+      return at_line(value, "'command' has the word '{}' with a zero byte, which no program is given", shown(word));
     }
     return {};
   }
@@ -189,6 +194,10 @@ class StageReader {
   Status take_test(const toml::table& test) {
     const toml::node* const named = test.get("collective");
     const toml::node* const sizes = test.get("sizes");
+    for (const auto& [key, value] : test) {
+      const Names keys{"collective", "sizes", "check", "window", "directions"};
+      if (std::ranges::find(keys, key.str()) == keys.end()) return unknown_key(value, key.str(), keys);
+    }
     if (const toml::node* const check = test.get("check")) {
       TUTTI_ASSIGN_OR_RETURN(const bool is_checked, flag_of(*check, "check"));
       if (!is_checked) return at_line(*check, "'check' is false: each result is verified, leave it out");
@@ -207,22 +216,34 @@ class StageReader {
     if (row == kTests.end()) {
       return at_line(*named, "in stage '{}': {}", name_, unknown_name("collective", collective, collectives).message());
     }
-    const bool is_bandwidth = row->measure == Measure::bandwidth;
-    for (const auto& [key, value] : test) {
-      if (key.str() == "window" && is_bandwidth) {
-        std::int64_t window = 0;
-        TUTTI_RETURN_IF_ERROR(set_number(value, "window", 1, kMostWindow, window));
-        plan_.window = static_cast<int>(window);
-      } else if (key.str() == "directions" && is_bandwidth) {
-        std::int64_t directions = 0;  // a culprit is told from its link by both
-        TUTTI_RETURN_IF_ERROR(set_number(value, "directions", 2, 2, directions));
-      } else if (key.str() != "collective" && key.str() != "sizes" && key.str() != "check") {
-        Names keys{"collective", "sizes", "check"};
-        if (is_bandwidth) keys.insert(keys.end(), {"window", "directions"});
-        return unknown_key(value, key.str(), keys);
+    if (std::ranges::find(collectives_, collective) != collectives_.end()) {
+      return at_line(*named, "collective '{}' is there twice in stage '{}': name its sizes in one test", collective,
+                     name_);
+    }
+    collectives_.push_back(collective);
+    TUTTI_RETURN_IF_ERROR(take_window(test, row->measure == Measure::bandwidth));
+    return take_sizes(*row, *sizes);
+  }
+
+  /// A culprit is told from its link by both directions, so there are always two.
+  Status take_window(const toml::table& test, bool is_bandwidth) {
+    for (const char* const key : {"window", "directions"}) {
+      if (test.get(key) != nullptr && !is_bandwidth) {
+        return at_line(*test.get(key), "'{}' is of bandwidth only: leave it out", key);
       }
     }
-    return take_sizes(*row, *sizes);
+    if (const toml::node* const directions = test.get("directions")) {
+      std::int64_t number = 0;
+      if (!set_number(*directions, "directions", 2, 2, number).is_ok()) {
+        return at_line(*directions, "'directions' must be 2: both are measured, or leave it out");
+      }
+    }
+    if (const toml::node* const messages = test.get("window")) {
+      std::int64_t window = 0;
+      TUTTI_RETURN_IF_ERROR(set_number(*messages, "window", 1, kMostWindow, window));
+      plan_.window = static_cast<int>(window);
+    }
+    return {};
   }
 
   Status take_sizes(const TestsOf& row, const toml::node& node) {
@@ -240,6 +261,7 @@ class StageReader {
 
   std::string name_;
   AcceptPlan& plan_;
+  Names collectives_;  ///< of its tests so far
 };
 
 /// Takes a stage over into the plan.
@@ -261,10 +283,33 @@ Status add_stage(const toml::node& node, AcceptPlan& plan) {
   for (const auto& [key, value] : *table) {
     if (key.str() != "name") TUTTI_RETURN_IF_ERROR(reader.take(value, key.str()));
   }
+  if (name == "job" && plan.job.words.empty() && table->contains("time")) {
+    return at_line(*table->get("time"), "'time' is of a command: a training ends by itself, leave it out");
+  }
+  return {};
+}
+
+/// A stage can need only what is played.
+Status check_needs(const toml::node& stages, const AcceptPlan& plan) {
+  for (const auto& [stage, needs] : plan.needs) {
+    for (const std::string& earlier : needs) {
+      if (std::ranges::find(plan.stages, earlier) != plan.stages.end()) continue;
+      return at_line(stages, "stage '{}' needs '{}', which is not played: add it, or leave it out of 'needs'", stage,
+                     earlier);
+    }
+  }
   return {};
 }
 
 }  // namespace
+
+Status check_message_size(std::int64_t bytes) {
+  constexpr std::int64_t kElement = 4;  // a float
+  if (bytes >= kElement && bytes <= kMostMessage && bytes % kElement == 0) return {};
+  const std::int64_t nearest = std::clamp(bytes - bytes % kElement, kElement, kMostMessage);
+  return error(Code::invalid_argument, "{} is no size of whole floats from {} to {}: did you mean '{}'?",
+               format_bytes(bytes), kElement, format_bytes(kMostMessage), format_bytes(nearest));
+}
 
 Result<AcceptPlan> plan_from_toml(std::string_view text) {
   TUTTI_ASSIGN_OR_RETURN(const toml::table root, parse_toml(text));
@@ -290,6 +335,7 @@ Result<AcceptPlan> plan_from_toml(std::string_view text) {
       plan.stages.clear();
       for (const toml::node& one : *stages) TUTTI_RETURN_IF_ERROR(add_stage(one, plan));
       if (plan.stages.empty()) return at_line(value, "'stage' names none: leave it out to play all");
+      TUTTI_RETURN_IF_ERROR(check_needs(value, plan));
     } else {
       return unknown_key(value, key.str(), {"margin", "too_fast", "confidence", "message_size", "seed", "stage"});
     }

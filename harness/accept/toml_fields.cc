@@ -28,12 +28,15 @@ Status set_share(const toml::node& node, std::string_view key, const ShareRange&
     return at_line(node, "'{}' is {:g}: allowed are {:g} to {:g}: did you mean {:g}?", key, to, range.least, range.most,
                    std::isnan(to) ? range.usual : std::clamp(to, range.least, range.most));
   }
-  std::string_view digits = text == nullptr ? std::string_view() : std::string_view(text->get());
-  if (!digits.ends_with('%')) return wrong_toml_type(node, key, "a share, such as \"10%\"");
-  digits.remove_suffix(1);
-  const std::optional<double> percent = text::number_in<double>(digits);
   const double least = 100 * range.least, most = 100 * range.most;
-  if (!percent || *percent < least || *percent > most) {
+  if (text == nullptr) {
+    return wrong_toml_type(node, key, fmt::format("a share from \"{:g}%\" to \"{:g}%\"", least, most));
+  }
+  std::string_view digits = text->get();
+  const bool has_sign = digits.ends_with('%');
+  if (has_sign) digits.remove_suffix(1);
+  const std::optional<double> percent = text::number_in<double>(digits);
+  if (!has_sign || !percent || !(*percent >= least && *percent <= most)) {
     return at_line(node, "'{}' is '{}': allowed are {:g}% to {:g}%: did you mean '{:g}%'?", key, shown(text->get()),
                    least, most, percent ? std::clamp(*percent, least, most) : 100 * range.usual);
   }

@@ -328,12 +328,11 @@ std::vector<Difference> differing_hosts(std::span<const Visit> visits, std::stri
   for (const std::string& fact : facts_in(answered)) {
     if (word_of(fact) != name) continue;
     const auto groups = hosts_by_value(answered, fact);
-    const bool has_most = 2 * groups.front().second.size() > answered.size();
-    const std::string most =
-        has_most ? fmt::format("most hosts have {}", or_not_known(groups.front().first)) : "no value is that of most";
-    for (std::size_t i = has_most ? 1 : 0; i < groups.size(); ++i) {
+    if (2 * groups.front().second.size() <= answered.size()) continue;
+    for (std::size_t i = 1; i < groups.size(); ++i) {
       for (const std::string& host : groups[i].second) {
-        differing.push_back({host, fmt::format("its {} is {}: {}", fact, or_not_known(groups[i].first), most)});
+        differing.push_back({host, fmt::format("its {} is {}: most hosts have {}", fact, or_not_known(groups[i].first),
+                                               or_not_known(groups.front().first))});
       }
     }
   }

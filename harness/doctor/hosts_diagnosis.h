@@ -24,7 +24,8 @@ namespace tutti::harness::doctor {
 struct Difference {
   std::string host, what;
 };
-/// Hosts whose value is not that of more than half of those that answered; what it is, and what most have.
+/// Hosts whose value is not that of more than half of those that answered; what it is, and what most have. Empty if no
+/// value is that of so many.
 [[nodiscard]] std::vector<Difference> differing_hosts(std::span<const Visit> visits, std::string_view name);
 
 [[nodiscard]] std::string diagnosis_text(std::span<const Visit> visits, std::span<const Symptom> findings);

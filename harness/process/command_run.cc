@@ -64,7 +64,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
   ~Child() {
-    if (!status_) ::kill(pid_, SIGKILL);  // its ranks end with it
+    if (!status_) ::kill(-pid_, SIGKILL);  // its ranks end with it
     while (!status_ && ::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
   }
@@ -74,11 +74,12 @@ class Child {
     if (!status_ && ::waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
     return status_.has_value();
   }
-  /// Asks it to end, as a person would.
+  /// Asks it and what it has started in its session to end, as a terminal would.
   void end() {
-    ::kill(pid_, SIGTERM);
-    ::kill(pid_, SIGCONT);  // one that is stopped takes the signal then
+    ::kill(-pid_, SIGTERM);
+    ::kill(-pid_, SIGCONT);  // one that is stopped takes the signal then
     nap_until(kGracePeriod, [this] { return has_ended(); });
+    ::kill(-pid_, SIGKILL);  // what it has left
   }
   [[nodiscard]] int exit_code() const { return WIFEXITED(*status_) ? WEXITSTATUS(*status_) : 128 + WTERMSIG(*status_); }
 
@@ -135,7 +136,8 @@ Result<CommandRun> run_command(const std::vector<std::string>& command, std::chr
   if (!child.has_ended()) {
     child.end();
     if (interrupts.signal() != 0) return error(Code::aborted, "interrupted");
-    return error(Code::timeout, "'{}' did not end within {} s", fmt::join(command, " "), limit.count() / 1000);
+    return error(Code::timeout, "'{}' did not end within {:g} s", fmt::join(command, " "),
+                 std::chrono::duration<double>(limit).count());
   }
   // A signal to the whole group may have ended it before this process looked.
   if (interrupts.signal() != 0) return error(Code::aborted, "interrupted");

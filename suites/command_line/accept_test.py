@@ -81,7 +81,7 @@ class Pretended(Cluster):
         result = self.accept("nodes = 8\n", "--exclude", self.folder / "x")
         self.assertEqual((result.code, result.err), (0, ""), result)
         lines = result.out.splitlines()
-        self.assertRegex(lines[0], r"^# 8 nodes: alone \d+ rounds, pairs \d+ rounds and up to \d+ of repeats, more in noise, shifts 16, rings 16, groups 24, job, soak 60 s, ")
+        self.assertRegex(lines[0], r"^# 8 nodes: alone \d+ rounds, pairs \d+ rounds and up to \d+ of repeats, more in noise, shifts 16, rings 16, groups 24, soak 60 s, job, ")
         self.assertEqual(lines[1], "# tutti accept: 8 nodes passed, none failed, every pair tested (28 of 28, both ways). Margin 5 %; "
                                    "what is smaller was not looked for.")
         self.assertEqual(len([line for line in lines if re.match(r"  node\d +PASS ", line)]), 8, result)
@@ -288,7 +288,9 @@ class Pretended(Cluster):
         reason = re.search('"(.*)"', drain)[1]
         for words in [["--budget", "1us"], ["--stages", "alone"]]:  # these say nothing of its network
             self.accept(USUAL, "--exclude", self.folder / "x", *words)
-            self.assertIn(f"\n# An earlier run proposed this, and node3 has not passed pairs since:\n{drain}\n", slurm.read_text())
+            self.assertIn(f"\n# node3 was found by an earlier run, and has not passed that stage since\n{drain}\n", slurm.read_text())
+            self.assertTrue(slurm.read_text().startswith("--exclude=node3\n"), "it is still to be drained")
+            self.assertNotIn("\nnode3\n", (self.folder / "x.exclude.hosts").read_text())
             self.assertNotIn("RESUME", slurm.read_text())
         self.accept(USUAL, "--exclude", self.folder / "x")
         self.assertEqual(slurm.read_text(),
@@ -375,7 +377,7 @@ class Pretended(Cluster):
             self.assertEqual(result.out.count(begin[6:-2]), 1, result)
         for words in [["--margin", "90%"], ["--no-such-option"], ["--suite", "/nowhere/x"]]:
             result = self.accept(USUAL, "--nagios", *words)
-            self.assertEqual((result.code, result.out), (3, ""), result)
+            self.assertEqual((result.code, result.out), (3, "TUTTI UNKNOWN: nothing was tested; stderr says why\n"), result)
 
     def test_mistakes_are_named(self):
         for words, said in [(["--margin", "90%"], "--margin: '90%' is no share from 0.5% to 50%: did you mean '50%'?"),

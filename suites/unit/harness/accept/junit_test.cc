@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,8 +23,16 @@ using ::testing::Not;
 /// All stages were played, in half a second each.
 AcceptReport all_played(int nodes) {
   AcceptReport report = healthy(nodes);
-  for (const std::string& stage : all_stages()) report.stages.push_back({.name = stage, .seconds = 0.5});
+  std::vector<int> all(static_cast<std::size_t>(nodes));
+  std::iota(all.begin(), all.end(), 0);
+  for (const std::string& stage : all_stages()) report.stages.push_back({.name = stage, .seconds = 0.5, .nodes = all});
   return report;
+}
+
+/// The node does not play from that stage on.
+void leave_out(AcceptReport& report, int node, std::string_view from) {
+  auto stage = std::ranges::find(report.stages, from, &StageReport::name);
+  for (; stage != report.stages.end(); ++stage) std::erase(stage->nodes, node);
 }
 
 StageReport& stage_in(AcceptReport& report, std::string_view name) {
@@ -64,6 +74,10 @@ TEST(AcceptJunit, AFindingIsInItsStageAndLaterOnesSkipTheNode) {
   AcceptReport report = all_played(4);
   add(report, {.what = Class::nic_out, .first = 1, .judgement = slow(), .stage = "pairs"});
   add(report, {.what = Class::link, .first = 0, .second = 2, .judgement = slow(), .stage = "pairs"});
+  EXPECT_THAT(suite_of(report, "shifts"), HasSubstr(case_of("shifts.node", "node2", "skipped message=\"found in")))
+      << "it played, and was not judged";
+  EXPECT_THAT(suite_of(report, "groups"), HasSubstr(case_of("groups.node", "node2"))) << "pairs do not block";
+  leave_out(report, 1, "groups");
   const std::string pairs = suite_of(report, "pairs");
   EXPECT_THAT(pairs, HasSubstr(R"(tests="7" failures="2" errors="0" skipped="0")"));
   EXPECT_THAT(pairs, HasSubstr(case_of("pairs.node", "node2", "failure message=\"node2 sends 10.0 % (9.0 to 11.0)")));
@@ -80,6 +94,7 @@ TEST(AcceptJunit, ANodeThatIsSlowAloneHasPassedTheRest) {
   AcceptReport report = all_played(3);
   add(report, {.what = Class::node, .first = 1, .judgement = slow(), .stage = "alone"});
   add(report, {.what = Class::dead, .first = 2, .judgement = {.verdict = Verdict::fail}, .stage = "alone"});
+  leave_out(report, 2, "pairs");
   EXPECT_THAT(suite_of(report, "alone"), HasSubstr(R"(tests="3" failures="2")"));
   EXPECT_THAT(suite_of(report, "pairs"), HasSubstr(case_of("pairs.node", "node2")));
   EXPECT_THAT(suite_of(report, "pairs"),
@@ -93,6 +108,7 @@ TEST(AcceptJunit, NodesOfABrokenPairAreNotInLaterStages) {
   AcceptReport report = all_played(4);
   add(report,
       {.what = Class::hung, .first = 0, .second = 2, .judgement = {.verdict = Verdict::fail}, .stage = "pairs"});
+  for (const int node : {0, 2}) leave_out(report, node, "shifts");
   EXPECT_THAT(suite_of(report, "pairs"), HasSubstr(case_of("pairs.node", "node3")));
   EXPECT_THAT(suite_of(report, "pairs"), HasSubstr(case_of("pairs.link", "node1, node3", "failure ")));
   EXPECT_THAT(suite_of(report, "rings"), HasSubstr(R"(failures="0" errors="0" skipped="2")"));

@@ -45,4 +45,12 @@ inline void add(AcceptReport& report, Finding finding) {
   report.findings.parts.push_back(std::move(finding));
 }
 
+/// node2 sends slowly, and node4 is not there.
+inline AcceptReport with_a_slow_node() {
+  AcceptReport report = healthy(4);
+  add(report, {.what = Class::nic_out, .first = 1, .judgement = slow(), .stage = "pairs"});
+  report.absences[3] = "ssh exit 255\n\"Permission denied\"\x1b[1m";
+  return report;
+}
+
 }  // namespace tutti::harness::accept

@@ -46,7 +46,7 @@ TEST_F(AcceptRunning, NamesTheNodeThatIsMostlySlow) {
     EXPECT_EQ(running_.news(), "");
     static_cast<void>(running_.add(pairs, kOneWay, speeds({0.7, 1, 1})));
   }
-  EXPECT_EQ(running_.news(), "; node1 slow in 4 of 4 tests so far (no verdict)");
+  EXPECT_EQ(running_.news(), "; node1 sends slowly in 4 of 4 tests so far (no verdict)");
 }
 
 TEST_F(AcceptRunning, NamesAPairThatFailedAndGoesOn) {

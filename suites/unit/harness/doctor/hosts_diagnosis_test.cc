@@ -63,8 +63,7 @@ TEST(HostsDiagnosis, NamesHostsThatDifferFromMost) {
               ElementsAre("c: its link speed in Mbit/s is unknown: most hosts have 100"));
   EXPECT_THAT(differing(visits, "kernel"), IsEmpty());
   visits.pop_back();
-  EXPECT_THAT(differing(visits, "memory"), ElementsAre("a: its memory is 64 GiB: no value is that of most",
-                                                       "b: its memory is 32 GiB: no value is that of most"));
+  EXPECT_THAT(differing(visits, "memory"), IsEmpty()) << "one of two is not most";
   EXPECT_THAT(names_of_differences(), testing::IsSupersetOf({"memory", "link_speed", "mtu"}));
 }
 
