@@ -18,7 +18,7 @@ TEST(AcceptExports, PrometheusHasAVerdictForEachNode) {
   const std::string text = accept_prometheus(with_a_slow_node());
   EXPECT_THAT(text, HasSubstr("tutti_accept_verdict{node=\"node1\",stage=\"\",class=\"\",verdict=\"PASS\"} 1\n"));
   EXPECT_THAT(text,
-              HasSubstr("tutti_accept_verdict{node=\"node2\",stage=\"\",class=\"nic-out\",verdict=\"FAIL\"} 1\n"));
+              HasSubstr("tutti_accept_verdict{node=\"node2\",stage=\"pairs\",class=\"nic-out\",verdict=\"FAIL\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("tutti_accept_of_fleet_ratio{node=\"node1\",direction=\"out\"} 1.002"));
 }
 
