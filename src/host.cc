@@ -12,8 +12,7 @@ void add_host(CLI::App& program, Action& action) {
   command->group("");
   command->callback([&action] {
     action = [] {
-      const Status status = harness::run_host_process(
-          build_text(), {.standings = harness::standings_on_host, .last_calls = harness::last_calls_on_host});
+      const Status status = harness::run_host_process(build_text(), harness::seen_on_host);
       return status.is_ok() ? exit_ok : complain(status);
     };
   });

@@ -209,7 +209,7 @@ Ended run_job(const SessionSpec& spec, const harness::Topology& topology, const 
   harness::PlacedJob job = job_of(spec, topology, starter, request.reach);
   job.recalls = !request.flight.empty();
   if (request.reach.joined != nullptr) job.tell = complain_behind_progress;
-  const auto outcome = harness::launch_placed(job, messages);
+  auto outcome = harness::launch_placed(job, messages);
   if (!outcome.is_ok()) {
     return is_of_command(job, outcome.status()) ? without_references(spec, outcome.status())
                                                 : Ended{.code = complain(outcome.status())};
@@ -218,10 +218,9 @@ Ended run_job(const SessionSpec& spec, const harness::Topology& topology, const 
   if (code == exit_ok) return {.code = messages.failure().is_ok() ? exit_ok : complain(messages.failure())};
   const bool can_go_on = !messages.has_begun() && request.reach.joined == nullptr;
   const auto lost = can_go_on ? not_started(spec, starter, outcome.value()) : std::vector<std::string>();
-  if (!request.flight.empty()) {
-    harness::Recall recall = outcome.value().recall;
-    if (!job.across) recall.calls = messages.last_calls();
-    record_flight(request.flight, spec.ranks, recall);
+  if (std::optional<harness::Recall>& recall = outcome.value().recall) {
+    if (!job.across) recall->calls = messages.last_calls();
+    record_flight(request.flight, spec.ranks, *recall);
   }
   if (code != exit_interrupted && (lost.empty() || request.are_backends_named)) messages.diagnose(outcome.value());
   if (!lost.empty()) {

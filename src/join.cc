@@ -143,8 +143,7 @@ int serve_host(const harness::JoinedHosts& hosts, const harness::Announcement* a
        .control = announcement == nullptr ? "" : announcement->control(),
        .control_socket = announcement == nullptr ? -1 : announcement->control_socket(),
        .rails = rails},
-      build_text(), {.standings = harness::standings_on_host, .last_calls = harness::last_calls_on_host},
-      [&](std::string_view what) {
+      build_text(), harness::seen_on_host, [&](std::string_view what) {
         harness::to_stderr(fmt::format("tutti: rank 0 on {} {}\n", hosts.all.front().name, what));
       });
   if (status.is_ok()) return exit_ok;

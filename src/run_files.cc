@@ -18,14 +18,17 @@
 namespace tutti::program {
 namespace {
 
+/// Returns whether all was written, or prints why not.
+bool complain_unless(const Status& written) {
+  if (!written.is_ok()) complain(error(written.code(), "--flight: {}", written.message()));
+  return written.is_ok();
+}
+
 /// Writes the last operations of the ranks, where their journals have any, and prints how to read them.
 void record_calls(const std::string& folder, int ranks, const harness::CallsOfRanks& calls) {
-  if (std::ranges::all_of(calls, [](const auto& one) { return one.second.empty(); })) return;
-  const Status written = harness::write_flight(folder, ranks, calls);
-  if (!written.is_ok()) {
-    complain(error(written.code(), "--flight: {}", written.message()));
-    return;
-  }
+  const bool has_any = !std::ranges::all_of(calls, [](const auto& one) { return one.second.empty(); });
+  const Status written = harness::write_flight(folder, ranks, has_any ? calls : harness::CallsOfRanks());
+  if (!complain_unless(written) || !has_any) return;
   const bool are_all = std::ssize(calls) == ranks;
   harness::to_stderr(fmt::format(
       "# the last operations of {}{} ranks are in '{}': python3 -m torch.distributed.flight_recorder.fr_trace {} "
@@ -36,13 +39,10 @@ void record_calls(const std::string& folder, int ranks, const harness::CallsOfRa
 
 /// Writes the stacks of the ranks' processes, if they could be read.
 void record_stacks(const std::string& folder, int ranks, const std::vector<harness::RankStack>& stacks) {
-  if (stacks.empty()) return;
-  const Status written = harness::write_stacks(folder, ranks, stacks);
-  if (!written.is_ok()) {
-    complain(error(written.code(), "--flight: {}", written.message()));
-    return;
-  }
-  harness::to_stderr(fmt::format("# the stacks of {} are in '{}/{}'\n",
+  if (!complain_unless(harness::write_stacks(folder, ranks, stacks)) || stacks.empty()) return;
+  const auto read = std::ranges::count_if(stacks, harness::process::is_read);
+  const std::string some = read == std::ssize(stacks) ? "" : fmt::format("{} of ", read);
+  harness::to_stderr(fmt::format("# the stacks of {}{} are in '{}/{}'\n", some,
                                  harness::counted(std::ssize(stacks), "process", "es"), shown(folder),
                                  harness::kStacksName));
 }

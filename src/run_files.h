@@ -9,11 +9,11 @@
 
 namespace tutti::program {
 
-/// The folder is made where it is not there. Errors: invalid_argument naming the folder, or the starter of the job,
-/// which may end all of its processes before anything is written.
+/// Makes the folder where it is not there. Errors: invalid_argument naming the folder, or the starter of the job: that
+/// one may end all processes before anything is written.
 [[nodiscard]] Status check_flight(const Settings& settings);
-/// After a hang: writes into the folder what is known of so many ranks, and prints how to read it and which hosts have
-/// not told. What cannot be written is printed as an error.
+/// Writes into the folder what is known of so many ranks that hang. Removes from it what an older job has left. Prints
+/// how to read it and which hosts have not told. What cannot be written is printed as an error.
 void record_flight(const std::string& folder, int ranks, const harness::Recall& recall);
 
 /// Adds the algorithms of files in the list of --algorithms, which names them from then on. Returns what is wrong.

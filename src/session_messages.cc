@@ -16,9 +16,10 @@ void SessionMessages::on_message(int /*rank*/, std::string_view type, std::strin
 std::string SessionMessages::case_name(std::uint32_t index) const { return harness::name_of_number(spec_, index); }
 
 std::vector<harness::RankStanding> SessionMessages::standings(int domain_fd) const {
+  harness::RanksSeen seen = harness::seen_of(spec_, domain_fd);
   int rank = 0;
-  for (auto& calls : harness::last_calls_of(spec_, domain_fd)) last_calls_[rank++] = std::move(calls);
-  return harness::standings_of(spec_, domain_fd);
+  for (auto& calls : seen.calls) last_calls_[rank++] = std::move(calls);
+  return std::move(seen.standings);
 }
 
 std::optional<std::size_t> SessionMessages::cell_begun(std::string_view text) const {

@@ -26,6 +26,9 @@ std::string_view take_until(char end, std::string_view& text) {
 /// `last`: the number of the call before.
 Result<StartedCall> call_from_line(std::string_view line, std::uint64_t last) {
   constexpr auto kMostNumber = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (line.size() > kMostCallBytes) {
+    return error(Code::invalid_argument, "{} bytes, and at most {} are taken", line.size(), kMostCallBytes);
+  }
   if (std::ranges::count(line, ' ') != 4) {
     return error(Code::invalid_argument, "'{}' is not a call's number, state, collective, count and dtype",
                  shown(line));
@@ -60,10 +63,6 @@ std::string call_lines(std::span<const StartedCall> calls) {
 }
 
 Result<std::vector<StartedCall>> calls_from_lines(std::string_view lines) {
-  if (lines.size() > kMostCalls * kMostCallBytes) {
-    return error(Code::invalid_argument, "{} bytes of calls, and at most {} are taken", lines.size(),
-                 kMostCalls * kMostCallBytes);
-  }
   std::vector<StartedCall> calls;
   while (!lines.empty()) {
     if (calls.size() == kMostCalls) return error(Code::invalid_argument, "more than {} calls", kMostCalls);

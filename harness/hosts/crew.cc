@@ -37,6 +37,7 @@ class Crew::Playing {
       : group_(group),
         across_{
             .hosts = {}, .agent = crew.agent, .interface = crew.interface, .build = crew.build, .rail = group.rail} {
+    TUTTI_ASSERT(!group.job.recalls, "a group of {} ranks recalls, and the others would wait for it", group.job.ranks);
     std::vector<int> numbers;
     for (const CrewMember& member : group.members) {
       const std::string& name = processes.name(member.host);

@@ -27,7 +27,7 @@ struct CrewMember {
 
 struct CrewGroup {
   /// Ranks, payload, arguments and timeout are of the group. A start command starts the ranks of
-  /// this group alone.
+  /// this group alone. Requires: the job does not recall, since other groups would wait for that.
   Job job;
   std::vector<CrewMember> members;
   int rail = -1;  ///< see JobAcross

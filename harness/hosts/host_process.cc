@@ -39,6 +39,7 @@ constexpr auto kInvitationPatience = 30s;
 constexpr auto kConnectPatience = 10s;
 constexpr auto kHostEndTick = 20ms;
 constexpr auto kHostTick = 50ms;
+constexpr auto kReadTick = 10ms;  // while a stack is read, mostly for some 10 ms
 constexpr std::size_t kMostInvitation = 65536;
 
 Result<std::string> read_line() {
@@ -105,8 +106,8 @@ struct HostPlace {
 class HostProcess {
  public:
   /// `on_lost_launcher`: empty if the invitation, and the launcher's end, come over stdin.
-  HostProcess(FrameStream stream, HostPlace place, const OnLostLauncher& on_lost_launcher, const MemoryReaders& readers)
-      : stream_(std::move(stream)), place_(std::move(place)), on_lost_launcher_(on_lost_launcher), readers_(readers) {}
+  HostProcess(FrameStream stream, HostPlace place, const OnLostLauncher& on_lost_launcher, const LookAtRanks& look)
+      : stream_(std::move(stream)), place_(std::move(place)), on_lost_launcher_(on_lost_launcher), look_(look) {}
 
   void say(const Frame& frame) { stream_.send(frame); }
 
@@ -138,8 +139,10 @@ class HostProcess {
                                {reads_stdin() ? STDIN_FILENO : -1, POLLIN, 0},
                                {stream_.descriptor(), stream_.events(), 0}};
     for (const auto& [group, work] : works_) work.add_to(set);
-    const std::int64_t due_ns = monotonic_ns() + std::chrono::nanoseconds(kHostTick).count();
-    ::poll(set.data(), set.size(), static_cast<int>(kHostTick.count()));
+    const bool reads = std::ranges::any_of(works_, [](const auto& one) { return one.second.reads_stacks(); });
+    const auto tick = reads ? kReadTick : kHostTick;
+    const std::int64_t due_ns = monotonic_ns() + std::chrono::nanoseconds(tick).count();
+    ::poll(set.data(), set.size(), static_cast<int>(tick.count()));
     for (auto& [group, work] : works_) work.look_for_standstill(due_ns, monotonic_ns());
     if (set[1].revents != 0) {
       char c = 0;
@@ -233,7 +236,7 @@ class HostProcess {
                                                            .control_socket = place_.control_socket,
                                                            .exchange = std::move(opening.exchange),
                                                            .domain = std::move(opening.domain)},
-                                                 send, readers_);
+                                                 send, look_);
     if (const Status started = at->second.start(std::move(opening.payload), std::move(job).value()); !started.is_ok()) {
       at->second.fail(started);
     }
@@ -241,9 +244,9 @@ class HostProcess {
 
   /// Tells what the group's ranks called last, and where they are.
   void recall(int group) {
-    if (const auto work = works_.find(group); work != works_.end()) work->second.recall();
-    heard_ = looked_ = Clock::now();  // nobody listened to the launcher while stacks were read
-    say(in_group(group, {"recalled", ""}));
+    const auto work = works_.find(group);
+    if (work == works_.end()) return say(in_group(group, {"recalled", ""}));
+    work->second.recall();
   }
 
   /// Leaves nothing of the group here.
@@ -288,7 +291,7 @@ class HostProcess {
   FrameStream stream_;
   HostPlace place_;
   OnLostLauncher on_lost_launcher_;
-  const MemoryReaders& readers_;
+  const LookAtRanks& look_;
   Interrupts interrupts_;
   const pid_t launcher_ = ::getppid();  ///< or its agent
   Status garbled_;                      ///< what the launcher says is not understood
@@ -322,7 +325,7 @@ std::vector<HostRail> rails_of(const Invitation& invitation) {
   return rails;
 }
 
-Status serve(const Invitation& invitation, const std::string& build, const MemoryReaders& readers,
+Status serve(const Invitation& invitation, const std::string& build, const LookAtRanks& look,
              const OnLostLauncher& on_lost_launcher) {
   ::signal(SIGPIPE, SIG_IGN);  // the agent may be gone before us
   auto reached = connect_to_launcher(invitation);
@@ -353,25 +356,25 @@ Status serve(const Invitation& invitation, const std::string& build, const Memor
                        .interface = hello.interface,
                        .control = invitation.control,
                        .control_socket = invitation.control_socket},
-                      on_lost_launcher, readers);
+                      on_lost_launcher, look);
   process.say({"hello", to_json(hello)});
   return process.run();
 }
 
 }  // namespace
 
-Status run_host_process(const std::string& build, const MemoryReaders& readers) {
+Status run_host_process(const std::string& build, const LookAtRanks& look) {
   TUTTI_ASSIGN_OR_RETURN(const std::string line, read_line());
   TUTTI_ASSIGN_OR_RETURN(const Invitation invitation, invitation_from(line));
   // The ranks that this process starts have them too.
   if (!invitation.backends.empty()) ::setenv(kBackendFolders, invitation.backends.c_str(), 1);
   if (!invitation.transports.empty()) ::setenv(kTransportFolders, invitation.transports.c_str(), 1);
-  return serve(invitation, build, readers, {});
+  return serve(invitation, build, look, {});
 }
 
-Status serve_as_host_process(const Invitation& invitation, const std::string& build, const MemoryReaders& readers,
+Status serve_as_host_process(const Invitation& invitation, const std::string& build, const LookAtRanks& look,
                              const OnLostLauncher& on_lost_launcher) {
-  return serve(invitation, build, readers, on_lost_launcher);
+  return serve(invitation, build, look, on_lost_launcher);
 }
 
 }  // namespace tutti::harness::hosts

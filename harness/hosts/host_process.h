@@ -15,14 +15,15 @@
 namespace tutti::harness::hosts {
 
 /// From the invitation on stdin to the end. Nothing of the job is left here when it returns, unless this process is
-/// killed: then the kernel kills the ranks. `build`: compared with the launcher's. Errors: invalid_argument (no
-/// invitation), unavailable (the launcher cannot be reached), mismatch (another program answers), io.
-Status run_host_process(const std::string& build, const MemoryReaders& readers);
+/// killed: then the kernel kills the ranks. `build`: compared with the launcher's. `look`: see Work. Errors:
+/// invalid_argument (no invitation), unavailable (the launcher cannot be reached), mismatch (another program answers),
+/// io.
+Status run_host_process(const std::string& build, const LookAtRanks& look);
 /// Called once if the launcher is lost before it has ended the job: "is gone", "has said nothing for 10 s".
 using OnLostLauncher = std::function<void(std::string_view what)>;
 /// run_host_process with an invitation that did not come over stdin, for a job of a starter (joined_hosts.h). Errors:
 /// also aborted, if the job has failed.
-Status serve_as_host_process(const Invitation& invitation, const std::string& build, const MemoryReaders& readers,
+Status serve_as_host_process(const Invitation& invitation, const std::string& build, const LookAtRanks& look,
                              const OnLostLauncher& on_lost_launcher);
 
 }  // namespace tutti::harness::hosts

@@ -29,7 +29,7 @@
 //                     unable    code and message: the group cannot go on here
 //   launcher -> host  recall    what did its ranks call last, and where are they?
 //   host -> launcher  calls     rank and its last calls (rank_calls.h): one for each rank, before any stack
-//                     stack     rank and the stacks of its process, kMostStackBytes at most: if there is eu-stack
+//                     stack     rank and the stacks of its process, kMostStackBytes at most: as each is read
 //                     recalled  that was all
 //   launcher -> host  end       kill what is left of the group
 //   host -> launcher  ended     nothing of the group is left here

@@ -22,6 +22,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kGroupEndPatience = 4s;  // a host kills its ranks within about 2 s, mostly in some ms
+constexpr int kListenTick = 20;         // ms
 
 }  // namespace
 
@@ -119,6 +120,14 @@ void HostsStarter::service(Connections::Events& events, const Board& board) {
   look_for_losses(events);
 }
 
+void HostsStarter::listen() {
+  std::vector<pollfd> set;
+  processes_.add_to(set);
+  ::poll(set.data(), set.size(), kListenTick);
+  processes_.reap();
+  processes_.service();
+}
+
 void HostsStarter::take_news(Connections::Events& events, const Board& board) {
   while (const auto news = processes_.next_of(group_)) {
     Member& member = *std::ranges::find(members_, news->host, &Member::number);
@@ -133,8 +142,8 @@ Status HostsStarter::take(Member& member, const Frame& frame, Connections::Event
   if (frame.type == "status") return take_reports(member, frame.text, board);
   if (frame.type == "awaits") {
     member.awaits_ranks = true;
-  } else if (frame.type == "recalled") {
-    member.has_recalled = true;
+  } else if (frame.type == "calls" || frame.type == "stack" || frame.type == "recalled") {
+    return take_recalled(member, frame);
   } else if (frame.type == "unable") {
     lose(member, error_from(frame.text), events);
   } else if (frame.type == "meets") {
@@ -148,11 +157,16 @@ Status HostsStarter::take(Member& member, const Frame& frame, Connections::Event
   return {};
 }
 
+Result<RankEvent> HostsStarter::event_of(const Member& member, const Frame& frame) {
+  TUTTI_ASSIGN_OR_RETURN(RankEvent event, event_from_text(frame.type, frame.text));
+  if (event.rank < member.first || event.rank >= member.first + member.host->ranks)
+    return error(Code::io, "it speaks of rank {}, which it has not", event.rank);
+  return event;
+}
+
 Status HostsStarter::take_event(const Member& member, const Frame& frame, Connections::Events& events) {
-  TUTTI_ASSIGN_OR_RETURN(const RankEvent event, event_from_text(frame.type, frame.text));
+  TUTTI_ASSIGN_OR_RETURN(const RankEvent event, event_of(member, frame));
   const int rank = event.rank;
-  if (rank < member.first || rank >= member.first + member.host->ranks)
-    return error(Code::io, "it speaks of rank {}, which it has not", rank);
   Child& child = children_[static_cast<std::size_t>(rank)];
   if (frame.type == "up") {
     child.pid = event.numbers[0];
@@ -168,8 +182,6 @@ Status HostsStarter::take_event(const Member& member, const Frame& frame, Connec
     TUTTI_ASSIGN_OR_RETURN(RankStanding standing, standing_from_json(event.rest));
     standings_.resize(children_.size(), {.text = "which its host has not reported"});
     standings_[static_cast<std::size_t>(rank)] = std::move(standing);
-  } else if (frame.type == "calls" || frame.type == "stack") {
-    return take_recalled(event, frame);
   } else if (frame.type == "garbage") {
     events.on_garbage(rank, event.numbers[0], std::string(event.rest));
   } else {  // exit
@@ -313,11 +325,7 @@ void HostsStarter::end_group() {
     }
   }
   for (const auto end = Clock::now() + kGroupEndPatience; !processes_.has_ended(group_) && Clock::now() < end;) {
-    std::vector<pollfd> set;
-    processes_.add_to(set);
-    ::poll(set.data(), set.size(), 20);
-    processes_.reap();
-    processes_.service();
+    listen();
   }
   for (const Member& member : members_) {
     if (processes_.loss(member.number) || processes_.has_ended_on(group_, member.number)) continue;

@@ -4,10 +4,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/hosts/host_processes.h"
@@ -43,7 +47,8 @@ class HostsStarter final : public RankStarter {
   [[nodiscard]] std::vector<RankStanding> standings() const override { return standings_; }
   void add_to(std::vector<pollfd>& set) const override;
   void service(Connections::Events& events, const Board& board) override;
-  [[nodiscard]] Recall recall(Connections::Events& events, const Board& board, const Interrupts& interrupts) override;
+  [[nodiscard]] Recall recall(std::span<const pid_t> pids, Connections::Events& events, const Board& board,
+                              const Interrupts& interrupts) override;
   void reap() override;
   [[nodiscard]] bool have_all_exited() const override;
   [[nodiscard]] const std::vector<Child>& all() const override { return children_; }
@@ -52,13 +57,21 @@ class HostsStarter final : public RankStarter {
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
+  /// Whether a host was asked what its ranks called last; `done`: nothing more of that is taken.
+  enum class Recalled : std::uint8_t { not_asked, asked, done };
   struct Member {  ///< a host of the group
     const JobHost* host = nullptr;
     int number = 0;  ///< among all hosts
     int first = 0;   ///< rank
     bool awaits_ranks = false;
     bool is_lost = false;  ///< and that has been told
-    bool has_recalled = false;
+    Recalled recalled = Recalled::not_asked;
+  };
+  /// What hosts have told of their ranks, by rank, once they were asked. The first that is told of a rank counts.
+  struct Told {
+    std::map<int, Result<std::vector<StartedCall>>> calls;
+    std::map<int, std::string> stacks;
+    std::size_t stack_bytes = 0;
   };
 
   void make_members();
@@ -68,19 +81,32 @@ class HostsStarter final : public RankStarter {
   [[nodiscard]] int number_of(const Member& member) const { return static_cast<int>(&member - members_.data()); }
   [[nodiscard]] bool was_heard(const Member& member, std::chrono::nanoseconds within) const;
   void send(const Member& member, const Frame& frame) { processes_.send(member.number, group_, frame); }
+  /// Waits a moment for what hosts say, and takes it from their connections.
+  void listen();
   /// All messages that have come.
   void take_news(Connections::Events& events, const Board& board);
   /// Errors: io, invalid_argument, if it cannot be read.
   Status take(Member& member, const Frame& frame, Connections::Events& events, const Board& board);
-  /// A message that begins with a rank. Errors: io, invalid_argument, if it cannot be read.
+  /// A message that begins with a rank of its host. Errors: io, if it cannot be read.
+  [[nodiscard]] static Result<RankEvent> event_of(const Member& member, const Frame& frame);
+  /// What such a message says. Errors: io, invalid_argument, if it cannot be read.
   Status take_event(const Member& member, const Frame& frame, Connections::Events& events);
-  /// What a rank called last, or its stacks. Errors: invalid_argument; io if that was not asked.
-  Status take_recalled(const RankEvent& event, const Frame& frame);
+  /// What a rank called last, its stacks, or that this was all. Errors: io, if its rank cannot be read, or if that was
+  /// not asked.
+  Status take_recalled(Member& member, const Frame& frame);
+  void take_stack(int rank, std::string_view told);
+  [[nodiscard]] bool is_gone(const Member& member) const {
+    return processes_.loss(member.number) || processes_.has_left(member.number);
+  }
   /// Whether a host that was asked `since` may still tell what its ranks called last, or their stacks.
   [[nodiscard]] bool may_recall(const Member& member, TimePoint since) const;
   /// Why the host has not told all calls that were asked `since`.
   [[nodiscard]] std::string why_silent(const Member& member, TimePoint since) const;
   [[nodiscard]] bool has_told_calls(const Member& member) const;
+  /// Moves what the host has told of its calls to `recall`, and names the ranks whose calls are missing.
+  void hand_on_calls(const Member& member, TimePoint since, Recall& recall);
+  /// The same of the stacks of all hosts.
+  void hand_on_stacks(Recall& recall);
   /// Puts what the host reports of its ranks on the board. Errors: those of reports_from_lines.
   Status take_reports(const Member& member, std::string_view lines, const Board& board);
   /// More than one host's ranks if several hosts are one machine. Requires: all have come.
@@ -114,8 +140,8 @@ class HostsStarter final : public RankStarter {
   std::vector<Child> children_;          ///< [rank], and behind them the start command
   std::vector<char> states_;             ///< [rank]
   std::vector<RankStanding> standings_;  ///< [rank], once one of them has waited for long
-  std::optional<Recall> recall_;         ///< what has come of it, once it was asked
-  Children command_;                     ///< which starts the ranks, if the job has one
+  Told told_;
+  Children command_;  ///< which starts the ranks, if the job has one
   std::string directory_;
   int log_ = -1;
   bool has_asked_ = false, has_given_jobs_ = false;

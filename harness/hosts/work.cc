@@ -10,7 +10,6 @@
 #include "harness/launch/limits.h"
 #include "harness/machine/clock.h"
 #include "harness/process/processes.h"
-#include "harness/process/stacks.h"
 #include "impl/types/printable.h"
 
 namespace tutti::harness::hosts {
@@ -77,7 +76,8 @@ void Work::on_closed(int rank) {
   if (rank < 0) return;
   send_({"closed", std::to_string(rank)});
   // Only its starter learns how a rank exits that came by itself.
-  const Visitor& gone = visitor(rank);
+  Visitor& gone = visitor(rank);
+  gone.is_gone = true;
   if (!is_child(rank) && gone.has_said_bye) send_({"exit", fmt::format("{} {} 0", rank, gone.pid)});
 }
 
@@ -97,6 +97,7 @@ void Work::step() {
   connections_.service(*this);
   send_exits();
   send_reports();
+  send_stacks();
 }
 
 void Work::send_exits() {
@@ -142,27 +143,42 @@ pid_t Work::pid_of(int rank) const {
   return child < children_.all().size() ? children_.all()[child].pid : visitor(rank).pid;
 }
 
-void Work::send_standings() {
-  const std::vector<RankStanding> all = readers_.standings(payload_, job_.host, domain_.get());
+template <class Known, class ToText>
+void Work::send_known(std::string_view type, const std::vector<Known>& all, ToText to_text) {
   for (int rank = job_.first; rank < after_last() && rank < static_cast<int>(all.size()); ++rank) {
-    send_({"standing", fmt::format("{} {}", rank, to_json(all[static_cast<std::size_t>(rank)]))});
+    send_({std::string(type), fmt::format("{} {}", rank, to_text(all[static_cast<std::size_t>(rank)]))});
   }
+}
+
+void Work::send_standings() {
+  send_known("standing", look_(payload_, job_.host, domain_.get()).standings,
+             [](const RankStanding& one) { return to_json(one); });
 }
 
 void Work::recall() {
-  if (!is_serving_) return;  // it did not start
-  const std::vector<std::vector<StartedCall>> all = readers_.last_calls(payload_, job_.host, domain_.get());
-  for (int rank = job_.first; rank < after_last() && rank < static_cast<int>(all.size()); ++rank) {
-    send_({"calls", fmt::format("{} {}", rank, call_lines(all[static_cast<std::size_t>(rank)]))});
+  if (std::exchange(is_recalled_, true)) return;
+  if (!is_serving_) return send_({"recalled", ""});  // it did not start
+  send_known("calls", look_(payload_, job_.host, domain_.get()).calls, call_lines);
+  // The number of a visitor's process may be another's once its connection has ended.
+  const auto pid_of = [this](int rank) {
+    const Visitor& one = visitor(rank);
+    return children_.process_of(rank, one.is_gone ? kEnded : one.pid);
+  };
+  stacks_.emplace(job_.first, job_.here, kStacksPatience, pid_of);
+}
+
+void Work::send_stacks() {
+  if (!stacks_) return;
+  while (const auto one = stacks_->next()) {
+    send_({"stack", fmt::format("{} {}", one->rank, beginning_of(one->text, kMostStackBytes))});
   }
-  std::vector<pid_t> pids;
-  for (int rank = job_.first; rank < after_last(); ++rank) pids.push_back(pid_of(rank));
-  for (const RankStack& one : stacks_of(pids, kStacksPatience)) {
-    send_({"stack", fmt::format("{} {}", job_.first + one.rank, beginning_of(one.text, kMostStackBytes))});
-  }
+  if (!stacks_->is_done()) return;
+  stacks_.reset();
+  send_({"recalled", ""});
 }
 
 void Work::end(std::string_view farewell) {
+  stacks_.reset();
   if (board_) board_->abort_flag().store(1, std::memory_order_release);
   children_.end();
   kill_visitors();

@@ -23,24 +23,15 @@
 #include "harness/launch/children.h"
 #include "harness/launch/connections.h"
 #include "harness/machine/standstill.h"
+#include "harness/process/stacks.h"
 #include "impl/bootstrap/meeting.h"
 #include "impl/tcp/socket.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::hosts {
 
-/// What the memory that the ranks of host `host` share shows of each rank of the job; empty: nothing.
-using Standings = std::function<std::vector<RankStanding>(const std::string& payload, int host, int domain_fd)>;
-
-/// The last calls of each rank of the job, as that memory has them; empty: it cannot be read.
-using LastCalls =
-    std::function<std::vector<std::vector<StartedCall>>(const std::string& payload, int host, int domain_fd)>;
-
-/// How a host process reads the memory of its ranks.
-struct MemoryReaders {
-  Standings standings = {};
-  LastCalls last_calls = {};
-};
+/// What the memory that the ranks of host `host` share shows of each rank of the job.
+using LookAtRanks = std::function<RanksSeen(const std::string& payload, int host, int domain_fd)>;
 
 /// Where a group is, and what it may use there.
 struct WorkPlace {
@@ -56,9 +47,9 @@ class Work final : private Connections::Events {
   /// Sends a frame to the launcher, without blocking.
   using Send = std::function<void(const Frame&)>;
 
-  /// `readers` outlive it. Standings are read if ranks have waited for most of the timeout, last calls at a recall.
-  Work(WorkPlace place, Send send, const MemoryReaders& readers)
-      : place_(std::move(place)), send_(std::move(send)), readers_(readers) {}
+  /// `look` outlives it. It is called if ranks have waited for most of the timeout, and at a recall.
+  Work(WorkPlace place, Send send, const LookAtRanks& look)
+      : place_(std::move(place)), send_(std::move(send)), look_(look) {}
   ~Work() override { children_.end(); }
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
@@ -70,10 +61,13 @@ class Work final : private Connections::Events {
   void add_to(std::vector<pollfd>& set) const { connections_.add_to(set); }
   /// The host process was to go on at `due_ns`, and does so at `now_ns`: no rank is late by what it stood still.
   void look_for_standstill(std::int64_t due_ns, std::int64_t now_ns);
-  /// Takes and sends what there is at this moment: messages and exits of ranks, and now and then their states.
+  /// Takes and sends what there is at this moment: messages, exits and stacks of ranks, and now and then their states.
   void step();
-  /// Sends what its ranks called last, and then their stacks. Takes kStacksPatience at most, mostly some ms for a rank.
+  /// Sends what its ranks called last. The next steps send their stacks, and at last that this was all. Only the first
+  /// call does anything.
   void recall();
+  /// Whether a step may have to wait for a stack.
+  [[nodiscard]] bool reads_stacks() const { return stacks_.has_value(); }
   /// Reports to the launcher that the group cannot go on.
   void fail(const Status& why) { send_({"unable", error_text(why)}); }
   /// Ends the ranks, and leaves nothing of the group here. Ranks that came by themselves are sent `farewell`, and end
@@ -87,6 +81,7 @@ class Work final : private Connections::Events {
   struct Visitor {  ///< at the other end of a connection
     pid_t pid = 0;
     bool has_said_bye = false;
+    bool is_gone = false;  ///< its connection has ended
   };
 
   void on_hello(int rank, pid_t pid) override;
@@ -104,6 +99,10 @@ class Work final : private Connections::Events {
   /// The process of a rank; 0: it has not come.
   [[nodiscard]] pid_t pid_of(int rank) const;
   void send_standings();
+  void send_stacks();
+  /// Sends a frame for each rank of this host that `all` [rank] has.
+  template <class Known, class ToText>
+  void send_known(std::string_view type, const std::vector<Known>& all, ToText to_text);
   void kill_visitors() const;
 
   [[nodiscard]] bool are_joined() const { return place_.control_socket >= 0; }
@@ -116,7 +115,7 @@ class Work final : private Connections::Events {
 
   WorkPlace place_;
   Send send_;
-  const MemoryReaders& readers_;
+  const LookAtRanks& look_;
   HostJob job_;
   std::string payload_;
   std::vector<Visitor> visitors_;  ///< from the host's first rank on
@@ -129,6 +128,8 @@ class Work final : private Connections::Events {
   std::set<int> exited_;  ///< ranks whose exit has been sent
   std::chrono::steady_clock::time_point reported_{}, looked_up_{};
   Children children_;
+  bool is_recalled_ = false;
+  std::optional<StackReader> stacks_;  ///< from a recall until it is answered
 };
 
 }  // namespace tutti::harness::hosts

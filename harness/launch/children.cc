@@ -112,6 +112,20 @@ std::vector<pid_t> Children::members() const {
   return found;
 }
 
+pid_t Children::process_of(int rank, pid_t come) const {
+  const auto child = std::ranges::find(children_, rank, &Child::rank);
+  if (child == children_.end()) return come;
+  return child->wait_status ? kEnded : child->pid;
+}
+
+Recall Children::recall(std::span<const pid_t> pids, Connections::Events& /*events*/, const Board& /*board*/,
+                        const Interrupts& interrupts) {
+  const auto pid_of = [&](int rank) { return process_of(rank, pids[static_cast<std::size_t>(rank)]); };
+  return {.calls = {},
+          .stacks = stacks_of(static_cast<int>(pids.size()), kStacksPatience, pid_of, interrupts),
+          .silent = {}};
+}
+
 void Children::kill_ranks() {
   for (const Child& child : children_) {
     if (child.rank >= 0 && !child.wait_status) ::kill(child.pid, SIGKILL);

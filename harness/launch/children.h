@@ -8,6 +8,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -28,10 +29,16 @@ class Children : public RankStarter {
   /// Starts a job that has a start command, which `values` fill. With `values.hosts` it starts ranks on these hosts.
   Status start_command(const Job& job, const std::string& control_name, const StartValues& values, int log);
   [[nodiscard]] RankPlace place_of(int rank) const override { return {.host = 0, .local = rank}; }
+  /// Reads the stacks of the ranks.
+  [[nodiscard]] Recall recall(std::span<const pid_t> pids, Connections::Events& events, const Board& board,
+                              const Interrupts& interrupts) override;
   void reap() override;
   [[nodiscard]] bool have_all_exited() const override;
   [[nodiscard]] const std::vector<Child>& all() const override { return children_; }
   [[nodiscard]] std::vector<pid_t> members() const override;
+  /// The process of a rank for whoever looks at it: of a child that has been waited for, kEnded; `come` if the rank is
+  /// none of these children.
+  [[nodiscard]] pid_t process_of(int rank, pid_t come) const;
   void end() override;
 
  private:

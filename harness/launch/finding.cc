@@ -5,6 +5,8 @@
 #include <cstring>
 #include <sys/wait.h>
 
+#include "harness/process/interrupts.h"
+
 namespace tutti::harness::launch {
 namespace {
 
@@ -92,6 +94,14 @@ Finding exited_with(int rank, const std::string& who, int exit_code) {
   finding.rank = rank;
   finding.number = exit_code;
   finding.text = fmt::format("{} exited with code {}{}", who, exit_code, exit_code == 0 ? " before it was done" : "");
+  return finding;
+}
+
+Finding interrupted_by(int signal) {
+  Finding finding;
+  finding.how = Ending::interrupted;
+  finding.number = signal;
+  finding.text = interruption_text(signal);
   return finding;
 }
 

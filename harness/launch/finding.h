@@ -26,6 +26,8 @@ struct Finding {
 [[nodiscard]] Finding killed_by(int rank, const std::string& who, int signal);
 [[nodiscard]] Finding exited_with(int rank, const std::string& who, int exit_code);
 [[nodiscard]] Finding from_wait_status(int rank, const std::string& who, int wait_status);
+/// This process got a signal that ends the job.
+[[nodiscard]] Finding interrupted_by(int signal);
 [[nodiscard]] std::string name_of(int rank, pid_t pid);
 
 /// Whether `later` explains more than `earlier`, which came first. It does if it is the end of the same rank. It

@@ -49,7 +49,7 @@ struct Job {
   /// If a starter has started the ranks: is called with a failure before any of them ends. Who has started them
   /// may end all processes, this one too, as soon as one has ended.
   std::function<void(const Status&)> tell = {};
-  bool recalls = false;   ///< once ranks hang, or a host is lost: see Recall
+  bool recalls = false;   ///< makes a Recall once ranks hang or stand still, or a host is lost
   std::string told = {};  ///< the arguments with which a rank that comes by itself must have been started
   std::string program = "/proc/self/exe";
   std::vector<std::string> arguments;                                    ///< after the program's name
@@ -81,8 +81,8 @@ enum class Ending : std::uint8_t {
 /// What is still known of ranks that hang.
 struct Recall {
   CallsOfRanks calls = {};               ///< of a job on several hosts; on one a Listener looks for itself
-  std::vector<RankStack> stacks = {};    ///< [rank]; empty: there is no eu-stack
-  std::vector<std::string> silent = {};  ///< hosts that have not told all calls: "host b (rank 1): why"
+  std::vector<RankStack> stacks = {};    ///< by rank; empty: there is no eu-stack, or no host has told any
+  std::vector<std::string> silent = {};  ///< ranks whose host has not told their calls: "host b (rank 1): why"
 };
 
 struct Outcome {
@@ -98,7 +98,7 @@ struct Outcome {
   std::string log_tail;       ///< last lines of the log of this launch; empty if ok
   std::string log_line = {};  ///< the line of that log that explains the failure best; empty: none does
   std::vector<RankStanding> standings = {};  ///< [rank] of a job that hung, if they are known
-  Recall recall = {};                        ///< of a job that hung, or lost a host, if Job::recalls
+  std::optional<Recall> recall = {};         ///< made before the ranks were ended, see Job::recalls
 };
 
 /// Receives what the ranks of a running job send, in the order in which each rank sent it. Called in the launcher's

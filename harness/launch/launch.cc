@@ -121,6 +121,7 @@ void RunningJob::on_frame(int rank, const Frame& frame) {
 
 void RunningJob::on_closed(int rank) {
   if (rank < 0) return;  // its exit will tell
+  member(rank).is_gone = true;
   if (!member(rank).has_said_bye) add(lost_connection(rank, who(rank, member(rank).pid)));
 }
 
@@ -208,11 +209,25 @@ std::optional<std::uint32_t> RunningJob::announced_case(int rank) const {
   return found;
 }
 
-Recall RunningJob::recall() {
-  if (children_.spans_hosts()) return children_.recall(*this, *board_, interrupts_);
+void RunningJob::recall(Outcome& outcome) {
+  const bool hangs = finding_->code == Code::timeout || finding_->how == Ending::stopped;
+  if (!job_.recalls || (!hangs && finding_->how != Ending::lost_host)) return;
   std::vector<pid_t> pids;
-  for (const Member& one : members_) pids.push_back(one.pid);
-  return {.calls = {}, .stacks = stacks_of(pids, kStacksPatience), .silent = {}};
+  for (const Member& one : members_) pids.push_back(one.is_gone ? kEnded : one.pid);
+  outcome.recall = children_.recall(pids, *this, *board_, interrupts_);
+  if (interrupts_.signal() != 0) finding_ = interrupted_by(interrupts_.signal());
+}
+
+void RunningJob::tell_failure(Outcome& outcome) {
+  outcome.how = finding_->how;
+  outcome.failed_rank = finding_->rank;
+  outcome.number = finding_->number;
+  outcome.failure = Status(finding_->code, finding_->text);
+  outcome.all_came = all_said_hello();
+  outcome.case_index = announced_case(finding_->rank);
+  if (!job_.tell) return;
+  job_.tell(outcome.failure);
+  outcome.is_told = true;
 }
 
 Outcome RunningJob::conclude() {
@@ -220,18 +235,8 @@ Outcome RunningJob::conclude() {
   Outcome outcome;
   outcome.ok = !finding_;
   if (finding_) {
-    outcome.how = finding_->how;
-    outcome.failed_rank = finding_->rank;
-    outcome.number = finding_->number;
-    outcome.failure = Status(finding_->code, finding_->text);
-    outcome.all_came = all_said_hello();
-    outcome.case_index = announced_case(finding_->rank);
-    const bool hangs = finding_->code == Code::timeout || finding_->how == Ending::stopped;
-    if (job_.recalls && (hangs || finding_->how == Ending::lost_host)) outcome.recall = recall();
-    if (job_.tell) {
-      job_.tell(outcome.failure);
-      outcome.is_told = true;
-    }
+    recall(outcome);
+    tell_failure(outcome);
     board_->abort_flag().store(1, std::memory_order_release);
   }
   children_.end();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <sys/types.h>
 #include <vector>
@@ -46,12 +47,11 @@ class RankStarter {
   /// announce goes to `board`.
   virtual void add_to(std::vector<pollfd>& /*set*/) const {}
   virtual void service(Connections::Events& /*events*/, const Board& /*board*/) {}
-  /// Asks other hosts what their ranks called last, and where these are. All that comes meanwhile is handed on as by
-  /// `service`. Waits for 12 s at most, and for 5 s for a host that does not answer; not after an interrupt.
-  [[nodiscard]] virtual Recall recall(Connections::Events& /*events*/, const Board& /*board*/,
-                                      const Interrupts& /*interrupts*/) {
-    return {};
-  }
+  /// Finds out what the ranks called last, and where they are. `pids`: the processes that have come to this host,
+  /// [rank]; see PidOfRank. What other hosts send meanwhile is handed on as by `service`. It takes 10 s at most on this
+  /// host. It waits 12 s for other hosts, and 5 s for one that tells no calls. It ends at an interrupt. Called once.
+  [[nodiscard]] virtual Recall recall(std::span<const pid_t> pids, Connections::Events& events, const Board& board,
+                                      const Interrupts& interrupts) = 0;
 
   /// Waits, without blocking, for those that have ended.
   virtual void reap() = 0;

@@ -51,6 +51,7 @@ class RunningJob : private Connections::Events {
     pid_t pid = 0;
     bool has_said_hello = false;
     bool has_said_bye = false;
+    bool is_gone = false;  ///< its connection has ended
   };
 
   void on_hello(int rank, pid_t pid) override;
@@ -89,7 +90,9 @@ class RunningJob : private Connections::Events {
   [[nodiscard]] bool is_decided() const;
   [[nodiscard]] bool all_said_hello() const;
   [[nodiscard]] bool all_said_bye() const;
-  [[nodiscard]] Recall recall();
+  /// Asks what is still known of ranks that hang, unless they do not, or nobody wants to know.
+  void recall(Outcome& outcome);
+  void tell_failure(Outcome& outcome);
   Outcome conclude();
   /// The case that `rank` announced last; if it is -1, not known, the case that all ranks announced last.
   [[nodiscard]] std::optional<std::uint32_t> announced_case(int rank) const;

@@ -28,13 +28,7 @@ constexpr auto kExitPatience = 10s;       // from the last bye to the last exit
 }  // namespace
 
 void RunningJob::weigh() {
-  if (const int signal = interrupts_.signal(); signal != 0) {
-    Finding finding;
-    finding.how = Ending::interrupted;
-    finding.number = signal;
-    finding.text = interruption_text(signal);
-    add(std::move(finding));
-  }
+  if (const int signal = interrupts_.signal(); signal != 0) add(interrupted_by(signal));
   weigh_children();
   weigh_deadlines();
   if (all_said_hello()) weigh_board();

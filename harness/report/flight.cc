@@ -3,12 +3,15 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
+#include <filesystem>
 #include <limits>
-#include <unistd.h>
+#include <set>
+#include <sys/stat.h>
+#include <system_error>
 
 #include <fmt/format.h>
 
+#include "harness/text/file_place.h"
 #include "harness/text/output_file.h"
 #include "impl/types/dtype.h"
 #include "impl/types/names.h"
@@ -146,26 +149,61 @@ std::string flight_pickle(int ranks, std::span<const StartedCall> calls) {
   return pickle.end();
 }
 
-Status write_flight(const std::string& folder, int ranks, const CallsOfRanks& calls) {
-  for (int rank = 0; rank < ranks; ++rank) {
-    const std::string path = fmt::format("{}/{}{}", folder, kFlightPrefix, rank);
-    const auto known = calls.find(rank);
-    if (known == calls.end()) {
-      if (::unlink(path.c_str()) == 0 || errno == ENOENT) continue;
-      return error(Code::invalid_argument, "cannot remove '{}', which is of another job: {}", shown(path),
-                   std::strerror(errno));
-    }
-    TUTTI_ASSIGN_OR_RETURN(OutputFile file, OutputFile::open(path));
-    TUTTI_RETURN_IF_ERROR(file.replace(flight_pickle(ranks, known->second)));
+namespace {
+
+Status write(const std::string& path, std::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(OutputFile file, OutputFile::open(path));
+  return file.replace(text);
+}
+
+/// Removes what another job has left there.
+Status remove_older(const std::string& path) {
+  TUTTI_ASSIGN_OR_RETURN(const FilePlace place, FilePlace::of(path));
+  struct stat about {};
+  place.remove();
+  if (place.look(about) == ENOENT) return {};
+  return error(Code::invalid_argument, "cannot remove '{}', which is of another job", shown(path));
+}
+
+/// The files of ranks that are in the folder.
+std::vector<std::string> files_in(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code failure;
+  std::filesystem::directory_iterator entry(folder, failure);
+  for (; !failure && entry != std::filesystem::directory_iterator(); entry.increment(failure)) {
+    const std::string name = entry->path().filename().string();
+    const bool is_of_rank = name.size() > kFlightPrefix.size() && name.starts_with(kFlightPrefix) &&
+                            name.find_first_not_of("0123456789", kFlightPrefix.size()) == std::string::npos;
+    if (is_of_rank) files.push_back(fmt::format("{}/{}", folder, name));
   }
-  return {};
+  return files;
+}
+
+}  // namespace
+
+Status write_flight(const std::string& folder, int ranks, const CallsOfRanks& calls) {
+  Status first;
+  const auto note = [&](const Status& status) {
+    if (first.is_ok()) first = status;
+  };
+  std::set<std::string> written;
+  for (const auto& [rank, known] : calls) {
+    const std::string path = fmt::format("{}/{}{}", folder, kFlightPrefix, rank);
+    note(write(path, flight_pickle(ranks, known)));
+    written.insert(path);
+  }
+  for (const std::string& path : files_in(folder)) {
+    if (!written.contains(path)) note(remove_older(path));
+  }
+  return first;
 }
 
 Status write_stacks(const std::string& folder, int ranks, std::span<const RankStack> stacks) {
-  TUTTI_ASSIGN_OR_RETURN(OutputFile file, OutputFile::open(fmt::format("{}/{}", folder, kStacksName)));
+  const std::string path = fmt::format("{}/{}", folder, kStacksName);
+  if (stacks.empty()) return remove_older(path);
   const bool is_one_process = stacks.size() == 1 && ranks > 1;
-  return file.replace((is_one_process ? "All ranks are in one process, as which rank 0 stands here.\n\n" : "") +
-                      grouped(stacks));
+  return write(
+      path, (is_one_process ? "All ranks are in one process, as which rank 0 stands here.\n\n" : "") + grouped(stacks));
 }
 
 }  // namespace tutti::harness::report

@@ -22,14 +22,15 @@ inline constexpr std::string_view kFlightPrefix = "tutti_rank_";
 /// one for each call. The v forms, those of pairs, scan and exscan have no name in fr_trace and are left out.
 [[nodiscard]] std::string flight_pickle(int ranks, std::span<const StartedCall> calls);
 
-/// Writes the pickle of each rank of which something is known into the folder. An older one of another rank is removed:
-/// it would be read as of this job. Errors: invalid_argument naming the file.
+/// Writes the pickle of each rank of which something is known into the folder, and then removes those of all other
+/// ranks: they would be read as of this job. Does all that it can. Errors: invalid_argument naming the first file that
+/// fails.
 [[nodiscard]] Status write_flight(const std::string& folder, int ranks, const CallsOfRanks& calls);
 
 inline constexpr std::string_view kStacksName = "stacks.txt";
 
-/// Writes the stacks of the processes of `ranks` ranks into the folder, alike ones once. Errors: invalid_argument
-/// naming the file.
+/// Writes the stacks of the processes of `ranks` ranks into the folder, alike ones once. If there are none, it removes
+/// an older file. Errors: invalid_argument naming the file.
 [[nodiscard]] Status write_stacks(const std::string& folder, int ranks, std::span<const RankStack> stacks);
 
 }  // namespace tutti::harness::report

@@ -12,7 +12,6 @@
 #include "harness/backends/reference.h"
 #include "harness/backends/tutti/group.h"
 #include "harness/board/binding.h"
-#include "harness/board/rank_calls.h"
 #include "harness/measure/mesh.h"
 #include "harness/measure/order.h"
 #include "harness/measure/runner.h"
@@ -194,15 +193,10 @@ std::unique_ptr<Domain> domain_at(const SessionSpec& spec, int domain_fd, std::o
 }
 
 /// `machine`: of a job on several.
-std::vector<RankStanding> standings_in(const SessionSpec& spec, int domain_fd, std::optional<int> machine) {
+RanksSeen seen_in(const SessionSpec& spec, int domain_fd, std::optional<int> machine) {
   const std::unique_ptr<Domain> domain = domain_at(spec, domain_fd, machine);
-  return domain != nullptr ? standings_of(*domain) : std::vector<RankStanding>();
-}
-
-std::vector<std::vector<StartedCall>> last_calls_in(const SessionSpec& spec, int domain_fd,
-                                                    std::optional<int> machine) {
-  const std::unique_ptr<Domain> domain = domain_at(spec, domain_fd, machine);
-  return domain != nullptr ? last_calls(*domain, kMostCalls) : std::vector<std::vector<StartedCall>>();
+  if (domain == nullptr) return {};
+  return {.standings = standings_of(*domain), .calls = last_calls(*domain, kMostCalls)};
 }
 
 RankStanding standing_of(const Progress& one) {
@@ -218,22 +212,11 @@ RankStanding standing_of(const Progress& one) {
 
 }  // namespace
 
-std::vector<RankStanding> standings_of(const SessionSpec& spec, int domain_fd) {
-  return standings_in(spec, domain_fd, std::nullopt);
-}
+RanksSeen seen_of(const SessionSpec& spec, int domain_fd) { return seen_in(spec, domain_fd, std::nullopt); }
 
-std::vector<std::vector<StartedCall>> last_calls_of(const SessionSpec& spec, int domain_fd) {
-  return last_calls_in(spec, domain_fd, std::nullopt);
-}
-
-std::vector<std::vector<StartedCall>> last_calls_on_host(const std::string& payload, int machine, int domain_fd) {
+RanksSeen seen_on_host(const std::string& payload, int machine, int domain_fd) {
   const auto spec = session_in_payload(payload);
-  return spec.is_ok() ? last_calls_in(spec.value(), domain_fd, machine) : std::vector<std::vector<StartedCall>>();
-}
-
-std::vector<RankStanding> standings_on_host(const std::string& payload, int machine, int domain_fd) {
-  const auto spec = session_in_payload(payload);
-  return spec.is_ok() ? standings_in(spec.value(), domain_fd, machine) : std::vector<RankStanding>();
+  return spec.is_ok() ? seen_in(spec.value(), domain_fd, machine) : RanksSeen();
 }
 
 std::vector<RankStanding> standings_of(const Domain& domain) {

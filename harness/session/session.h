@@ -11,10 +11,10 @@
 
 #include "harness/board/across.h"
 #include "harness/board/board.h"
+#include "harness/board/rank_calls.h"
 #include "harness/board/rank_place.h"
 #include "harness/board/rank_standing.h"
 #include "harness/session/spec.h"
-#include "impl/communicator/diagnosis.h"
 #include "impl/transports/domain.h"
 #include "impl/types/status.h"
 
@@ -40,21 +40,14 @@ namespace tutti::harness::session {
 ///   fault  what a trial of the cell came to (harness/faults/trial.h), one for each fault
 using Send = std::function<Status(std::string_view type, std::string_view text)>;
 
-/// What a Listener says of the ranks of a job that hangs (harness/launch/job.h): where each communicator stands. Empty
-/// where no rank has told of a wait, or the domain cannot be opened.
-[[nodiscard]] std::vector<RankStanding> standings_of(const SessionSpec& spec, int domain_fd);
+/// What a job that hangs shows of its ranks: where each communicator stands, and its last operations, as its journal
+/// has them. No standings where no rank has told of a wait; empty if the domain cannot be opened.
+[[nodiscard]] RanksSeen seen_of(const SessionSpec& spec, int domain_fd);
 /// What run_host_process asks of a machine (harness/hosts/host_process.h), whose ranks share that memory: of the others
 /// nothing is known here. `payload`: the specification as the launcher gave it.
-[[nodiscard]] std::vector<RankStanding> standings_on_host(const std::string& payload, int machine, int domain_fd);
-/// The same of a domain that is open.
+[[nodiscard]] RanksSeen seen_on_host(const std::string& payload, int machine, int domain_fd);
+/// The standings of a domain that is open.
 [[nodiscard]] std::vector<RankStanding> standings_of(const Domain& domain);
-
-/// The last operations of each rank of a job that hangs, as its own communicators' journals have them, by rank. Empty
-/// if the domain cannot be opened.
-[[nodiscard]] std::vector<std::vector<StartedCall>> last_calls_of(const SessionSpec& spec, int domain_fd);
-/// The same on a machine of a job on several, as standings_on_host: nothing of ranks of others.
-[[nodiscard]] std::vector<std::vector<StartedCall>> last_calls_on_host(const std::string& payload, int machine,
-                                                                       int domain_fd);
 
 struct SessionPlace {
   Board board;

@@ -36,13 +36,23 @@ struct Calls {
   }
 };
 
-/// False where the rank goes on meanwhile; nothing is then remembered.
+/// Whether a rank can have written this: one that runs wild may leave anything in its journal.
+bool is_possible(const CallNote& note) {
+  if (static_cast<std::size_t>(note.collective) >= every_collective().size()) return false;
+  const bool has_count = has_counts(note.collective) || (note.count >= 0 && note.count <= kMostCallCount);
+  return has_count && size_of(note.dtype) > 0 && note.algorithm.back() == '\0';
+}
+bool is_possible(const Standing& standing, int ranks) {
+  return size_of(standing.dtype) > 0 && standing.peer >= -1 && standing.peer < ranks;
+}
+
+/// False where the rank goes on meanwhile, or a note cannot be; nothing is then remembered.
 bool read_notes(const Journal& journal, Calls& calls) {
   const std::uint64_t written = journal.notes.load(std::memory_order_seq_cst);
   std::size_t read = 0;
   for (std::uint64_t i = written > Journal::kNotes ? written - Journal::kNotes : 0; i < written; ++i) {
     const std::optional<CallNote> note = journal.calls[i % Journal::kNotes].read();
-    if (!note) return false;
+    if (!note || !is_possible(*note)) return false;
     calls.remembered[read++] = *note;
   }
   // The next one may be on its way to the place of the oldest.
@@ -69,6 +79,7 @@ Calls calls_of(const Domain& domain, int rank) {
   Calls calls;
   calls.has_left = journal.has_left.load(std::memory_order_acquire) != 0;
   calls.standing = journal.standing.read().value_or(Standing());
+  if (!is_possible(calls.standing, domain.shape().ranks)) calls.standing = {};
   calls.finished = std::max({journal.finished.load(std::memory_order_acquire),
                              seat.completion->operation.load(std::memory_order_acquire), calls.standing.finished});
   // Before the notes: those of all operations that this counts are then there to be read.
@@ -330,8 +341,8 @@ std::vector<std::vector<StartedCall>> last_calls(const Domain& domain, std::uint
     // No more operations are in flight than there are generations.
     const std::uint64_t complete =
         std::max(calls.finished, calls.started > generations ? calls.started - generations : 0);
-    for (std::uint64_t number = calls.started > most ? calls.started - most + 1 : 1; number <= calls.started;
-         ++number) {
+    for (std::uint64_t back = std::min(most, calls.started); back > 0; --back) {
+      const std::uint64_t number = calls.started - back + 1;
       const CallNote* const note = calls.call(number);
       if (note == nullptr) continue;
       all[static_cast<std::size_t>(rank)].push_back(

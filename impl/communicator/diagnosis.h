@@ -39,6 +39,8 @@ struct StartedCall {
   CallNote call = {};
   bool is_complete = false;  ///< as far as is known
 };
+/// No memory has more elements. A journal that has is not believed.
+inline constexpr Count kMostCallCount = Count{1} << 48U;
 /// By rank, its last operations that the journals still hold, `most` at most, the oldest first.
 [[nodiscard]] std::vector<std::vector<StartedCall>> last_calls(const Domain& domain, std::uint64_t most);
 /// A line for each rank, each after a line break: those furthest behind first, and no more lines than can be read.

@@ -18,6 +18,7 @@ import time
 import unittest
 
 import support
+from joined_test import Joined
 from machines_test import Agents
 from trials import BOTH, CRASH, KILL, KILL_LIMIT, OWN, STOP, STOP_LIMIT, check_end, complaint_of, end_of, perform, sweep
 
@@ -61,7 +62,10 @@ def flight_record(folder, rank):
 
 
 def ranks_with_stacks(text):
-    return sorted(re.findall(r"\d+", " ".join(re.findall(r"(?m)^ranks? (.*)$", text))))
+    """Of the paragraphs of stacks.txt those that have a frame."""
+    paragraphs = [paragraph.splitlines() for paragraph in text.split("\n\n")]
+    return sorted(rank for ranks, *lines in paragraphs if any(line.startswith("  #0 ") for line in lines)
+                  for rank in re.findall(r"\d+", ranks))
 
 
 class Flight(unittest.TestCase):
@@ -202,7 +206,6 @@ class Special(Flight):
             self.assertIn(f"# the stacks of 3 processes are in '{folder}/stacks.txt'\n", result.err)
             stacks = (folder / "stacks.txt").read_text()
             self.assertEqual(ranks_with_stacks(stacks), ["0", "1", "2"], stacks)
-            self.assertIn("thread 1\n  #0 ", stacks)
         return [flight_record(folder, rank) for rank in range(3)]
 
     def test_the_last_operations_are_written_for_fr_trace(self):
@@ -252,19 +255,20 @@ class Special(Flight):
         self.assertEqual(support.abandoned_shared_memory(before), set())
 
 
-class FlightOfHosts(Agents, Flight):
+class FlightOfHosts(Agents, Joined, Flight):
     """After a hang of ranks on two hosts, each host tells of its own ranks."""
 
-    def after_a_hang(self, folder, victim):
+    def after_a_hang(self, folder, victim, code=CRASH, meanwhile=lambda run: None, **options):
         """What is printed once the process that `victim` finds is stopped."""
-        with self.on("a:2,b:1", *HANGS, "--flight", folder) as run:
+        with self.on("a:2,b:1", *HANGS, "--flight", folder, **options) as run:
             ranks = run.wait_for_ranks(3)
             run.wait_for_rows(1)
             run.note_memory()
             os.kill(victim(run, ranks), signal.SIGSTOP)
+            meanwhile(run)
             result, seconds = end_of(run, 30)
             self.assertIsNotNone(result, f"still there after {seconds} s\n{run.texts()}")
-            self.assertEqual(result.code, CRASH, result)
+            self.assertEqual(result.code, code, result)
             self.nothing_is_left(run)
         return result.err
 
@@ -282,7 +286,27 @@ class FlightOfHosts(Agents, Flight):
                 self.assertIn(f"# the stacks of 3 processes are in '{folder}/stacks.txt'\n", printed)
                 stacks = (folder / "stacks.txt").read_text()
                 self.assertEqual(ranks_with_stacks(stacks), ["0", "1", "2"], stacks)
-                self.assertIn("thread 1\n  #0 ", stacks)
+
+    def test_an_interrupt_ends_it_while_stacks_are_read(self):
+        with tempfile.TemporaryDirectory(prefix="tutti-flight-") as parent:
+            begun, reader = pathlib.Path(parent) / "begun", pathlib.Path(parent) / "eu-stack"
+            reader.write_text(f"#!/bin/sh\n: > {begun}\nexec sleep 60\n")
+            reader.chmod(0o755)
+
+            def interrupt(run):
+                end = time.monotonic() + support.patience(20)
+                while not begun.exists() and time.monotonic() < end:
+                    time.sleep(0.01)
+                run.process.send_signal(signal.SIGINT)
+
+            printed = self.after_a_hang(pathlib.Path(parent) / "flight", lambda run, ranks: ranks[2], code=130, meanwhile=interrupt,
+                                        environment={"PATH": f"{parent}:{os.environ['PATH']}"})
+        self.assertRegex(printed, r"(?m)^tutti: interrupted by signal 2 \(Interrupt\)$")
+
+    def test_ranks_of_a_starter_are_refused(self):
+        result, = self.ends(self.start([2], "run", "barrier", "--flight", "{folder}/flight", only=[0]))
+        self.assertEqual(result.code, 2, result)
+        self.assertRegex(result.err, r"(?m)^tutti: --flight: ranks have to be started by tutti, and .+ has started these$")
 
     @support.at_night
     def test_a_host_that_does_not_answer_is_named_and_its_ranks_have_no_file(self):
@@ -298,7 +322,10 @@ class FlightOfHosts(Agents, Flight):
             for rank in range(2):
                 self.has_last_calls(flight_record(folder, rank))
             if shutil.which("eu-stack"):
-                self.assertIn("rank 2\nnot read: its host has not told it\n", (folder / "stacks.txt").read_text())
+                self.assertIn(f"# the stacks of 2 of 3 processes are in '{folder}/stacks.txt'\n", printed)
+                stacks = (folder / "stacks.txt").read_text()
+                self.assertEqual(ranks_with_stacks(stacks), ["0", "1"], stacks)
+                self.assertIn("rank 2\nnot read: its host has not told it\n", stacks)
 
 
 class LauncherKilled(unittest.TestCase):

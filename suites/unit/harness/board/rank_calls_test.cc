@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/board/rank_calls.h"
 
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "impl/transports/journal.h"
+#include "impl/transports/local/domain.h"
 
 namespace tutti::harness::board {
 namespace {
@@ -59,8 +65,56 @@ TEST(RankCalls, AreNoMoreThanTheirBounds) {
   std::string lines;
   for (int number = 1; number <= 65; ++number) lines += fmt::format("{} started barrier 0 float\n", number);
   EXPECT_EQ(calls_from_lines(lines).status().message(), "more than 64 calls");
-  EXPECT_EQ(calls_from_lines(std::string(8193, 'x')).status().message(),
-            "8193 bytes of calls, and at most 8192 are taken");
+  EXPECT_EQ(calls_from_lines("7 started barrier 0 float\n" + std::string(129, 'x')).status().message(),
+            "call 2: 129 bytes, and at most 128 are taken");
+}
+
+/// What the journal of the only rank shows after this.
+std::vector<StartedCall> calls_in(const std::function<void(Journal&)>& scribble) {
+  const auto domain = local::open_domain(local::shape_for(1)).value();
+  Journal& journal = *domain->seat(0).journal;
+  scribble(journal);
+  EXPECT_EQ(progress_of(*domain).size(), 1U);
+  return last_calls(*domain, kMostCalls).front();
+}
+
+TEST(RankCalls, OfAJournalThatCannotBeAreLeftOut) {
+  const auto noted = [](const std::function<void(CallNote&)>& change) {
+    return calls_in([&](Journal& journal) {
+      CallNote note{.first = 1};
+      change(note);
+      journal.calls[0].write(note);
+      journal.notes = 1;
+    });
+  };
+  EXPECT_EQ(noted([](CallNote& /*note*/) {}).size(), 1U);
+  EXPECT_TRUE(noted([](CallNote& note) { note.collective = static_cast<Collective>(200); }).empty());
+  EXPECT_TRUE(noted([](CallNote& note) { note.dtype = static_cast<Dtype>(200); }).empty());
+  EXPECT_TRUE(noted([](CallNote& note) { note.count = -1; }).empty());
+  EXPECT_TRUE(noted([](CallNote& note) { note.count = kMostCallCount + 1; }).empty());
+  EXPECT_TRUE(noted([](CallNote& note) { note.algorithm.fill('x'); }).empty());
+}
+
+TEST(RankCalls, OfAJournalThatIsAtItsLastNumberEnd) {
+  constexpr std::uint64_t kLast = std::numeric_limits<std::uint64_t>::max();
+  const auto calls = calls_in([](Journal& journal) {
+    journal.calls[0].write({.first = 1});
+    journal.notes = 1;
+    journal.finished = kLast;
+  });
+  ASSERT_EQ(calls.size(), kMostCalls);
+  EXPECT_EQ(calls.back().number, kLast);
+  EXPECT_THAT(calls_from_lines(call_lines(calls)).status().message(),
+              StartsWith("call 1: '18446744073709551552' is not"));
+}
+
+TEST(RankCalls, OfARankThatStandsWhereNoneCanAreToldAllTheSame) {
+  const auto calls = calls_in([](Journal& journal) {
+    journal.calls[0].write({.first = 1});
+    journal.notes = 1;
+    journal.standing.write({.operation = 1, .peer = 17, .wait = Wait::receive, .dtype = static_cast<Dtype>(200)});
+  });
+  EXPECT_EQ(calls.size(), 1U);
 }
 
 }  // namespace

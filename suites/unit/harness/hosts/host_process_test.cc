@@ -3,6 +3,7 @@
 #include "harness/hosts/host_process.h"
 
 #include <atomic>
+#include <csignal>
 #include <thread>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "impl/bootstrap/control.h"
 #include "impl/bootstrap/meeting.h"
 #include "suites/unit/harness/hosts/host_double.h"
+#include "suites/unit/harness/process/reader_double.h"
 
 namespace tutti::harness::hosts {
 namespace {
@@ -19,10 +21,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::vector<RankStanding> no_standings(const std::string& /*payload*/, int /*host*/, int /*domain_fd*/) { return {}; }
-std::vector<std::vector<StartedCall>> no_calls(const std::string& /*payload*/, int /*host*/, int /*domain_fd*/) {
-  return {};
-}
+RanksSeen see_nothing(const std::string& /*payload*/, int /*host*/, int /*domain_fd*/) { return {}; }
 
 class HostProcessPlayed : public testing::Test {
  protected:
@@ -46,10 +45,30 @@ class HostProcessPlayed : public testing::Test {
                                 .control_socket = ranks_.get(),
                                 .rails = {"lo", "no-such0", "127.0.0.0/8"}};
     thread_ = std::thread([this, invitation] {
-      result_ = serve_as_host_process(invitation, "a build", {.standings = no_standings, .last_calls = no_calls},
+      result_ = serve_as_host_process(invitation, "a build", see_nothing,
                                       [this](std::string_view what) { lost_ = std::string(what); });
     });
     return let_host_in(listener_.socket.get(), key_of_launcher);
+  }
+
+  /// Gives it a job of one rank, which then comes.
+  Descriptor give_job(FrameStream& launcher, int group) const {
+    launcher.send({"payload", fmt::format("{} what to do", group)});
+    const HostJob job{.ranks = 2,
+                      .host = 1,
+                      .first = 1,
+                      .here = 1,
+                      .started = 0,
+                      .arguments = "",
+                      .timeout_ns = 60'000'000'000,
+                      .place = {.interface = "127.0.0.1"}};
+    launcher.send({"job", fmt::format("{} {}", group, to_json(job))});
+    EXPECT_TRUE(next_of(launcher, "awaits").has_value());
+    auto rank = connect_to(std::string_view(control_), std::chrono::seconds(5));
+    EXPECT_TRUE(rank.is_ok()) << rank.status().message();
+    EXPECT_TRUE(send_frame(rank.value().get(), {"hello", "1"}).is_ok());
+    EXPECT_EQ(next_of(launcher, "up"), fmt::format("{} 1 {}", group, ::getpid()));
+    return std::move(rank).value();
   }
 
   void join() {
@@ -86,33 +105,19 @@ TEST_F(HostProcessPlayed, HandsOnWhatItsRankSaysAndEnds) {
   const auto place = meeting_place_from_json(next_of(launcher, "meets").value_or("7 ").substr(2));
   ASSERT_TRUE(place.is_ok()) << place.status().message();
   EXPECT_THAT(place.value().exchange_address, StartsWith("127.0.0.1:"));
-  launcher.send({"payload", "7 what to do"});
-  launcher.send({"job", "7 " + to_json(HostJob{.ranks = 2,
-                                               .host = 1,
-                                               .first = 1,
-                                               .here = 1,
-                                               .started = 0,
-                                               .arguments = "",
-                                               .timeout_ns = 60'000'000'000,
-                                               .place = {.interface = "127.0.0.1"}})});
-  ASSERT_TRUE(next_of(launcher, "awaits").has_value());
-
-  auto rank = connect_to(std::string_view(control_), std::chrono::seconds(5));
-  ASSERT_TRUE(rank.is_ok()) << rank.status().message();
-  ASSERT_TRUE(send_frame(rank.value().get(), {"hello", "1"}).is_ok());
-  EXPECT_EQ(next_of(launcher, "up"), fmt::format("7 1 {}", ::getpid()));
+  Descriptor rank = give_job(launcher, 7);
   FrameReader reader;
   std::vector<Descriptor> given;
-  const auto welcome = receive_frame(rank.value().get(), reader, given);
+  const auto welcome = receive_frame(rank.get(), reader, given);
   ASSERT_TRUE(welcome.is_ok()) << welcome.status().message();
   EXPECT_EQ(welcome.value().type, "welcome");
   EXPECT_EQ(given.size(), 2U) << "payload and board";
-  ASSERT_TRUE(send_frame(rank.value().get(), {"row", "1 2\n3"}).is_ok());
+  ASSERT_TRUE(send_frame(rank.get(), {"row", "1 2\n3"}).is_ok());
   EXPECT_EQ(next_of(launcher, "from"), "7 1 row\n1 2\n3");
   EXPECT_THAT(next_of(launcher, "status").value_or(""), StartsWith("7 0 0 0 0 0 "));
-  ASSERT_TRUE(send_frame(rank.value().get(), {"bye", ""}).is_ok());
+  ASSERT_TRUE(send_frame(rank.get(), {"bye", ""}).is_ok());
   EXPECT_EQ(next_of(launcher, "from"), "7 1 bye\n");
-  rank.value().close();
+  rank.close();
   EXPECT_EQ(next_of(launcher, "closed"), "7 1");
   EXPECT_EQ(next_of(launcher, "exit"), fmt::format("7 1 {} 0", ::getpid()));
   launcher.send({"end", "7 "});
@@ -157,6 +162,55 @@ TEST_F(HostProcessPlayed, HasNothingToTellOfAGroupThatIsNotHere) {
   EXPECT_EQ(next_of(launcher, "recalled"), "3 ");
   launcher.send({"leave", ""});
   EXPECT_TRUE(next_of(launcher, "left").has_value());
+}
+
+/// A stack is read for ever, and the launcher has something to say.
+class HostProcessRecalled : public HostProcessPlayed {
+ protected:
+  HostProcessRecalled() {
+    launcher_ = start(key_);
+    rank_ = give_job(launcher_, 7);
+    for (int i = 0; i < 2; ++i) launcher_.send({"recall", "7 "});
+    const auto has_begun = [&] {
+      launcher_.go_on();
+      return reader_.pid() > 0;
+    };
+    EXPECT_TRUE(nap_until(kPlayed, has_begun));
+  }
+  ~HostProcessRecalled() override {
+    launcher_.close();
+    join();
+  }
+  HostProcessRecalled(const HostProcessRecalled&) = delete;
+  HostProcessRecalled& operator=(const HostProcessRecalled&) = delete;
+
+  const ReaderDouble reader_{kNeverEnds};
+  FrameStream launcher_;
+  Descriptor rank_;
+};
+
+TEST_F(HostProcessRecalled, HandsOnWhatItsRankSays) {
+  ASSERT_TRUE(send_frame(rank_.get(), {"row", "meanwhile"}).is_ok());
+  EXPECT_EQ(next_of(launcher_, "from"), "7 1 row\nmeanwhile");
+  launcher_.send({"leave", ""});
+  EXPECT_TRUE(next_of(launcher_, "left").has_value());
+  join();
+  EXPECT_EQ(::kill(reader_.pid(), 0), -1) << "it has been killed and waited for";
+}
+
+TEST_F(HostProcessRecalled, EndsItsGroup) {
+  launcher_.send({"end", "7 "});
+  EXPECT_EQ(next_of(launcher_, "ended"), "7 ");
+  EXPECT_EQ(::kill(reader_.pid(), 0), -1) << "it has been killed and waited for";
+  launcher_.send({"leave", ""});
+  EXPECT_TRUE(next_of(launcher_, "left").has_value());
+}
+
+TEST_F(HostProcessRecalled, EndsWithItsLauncher) {
+  launcher_.close();
+  join();
+  EXPECT_EQ(lost_, "is gone");
+  EXPECT_EQ(::kill(reader_.pid(), 0), -1) << "it has been killed and waited for";
 }
 
 TEST_F(HostProcessPlayed, EndsWithItsLauncher) {

@@ -22,6 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 struct Heard : Connections::Events {
   void on_hello(int rank, pid_t pid) override { said += fmt::format("hello {} {}; ", rank, pid); }
@@ -39,6 +40,13 @@ struct Heard : Connections::Events {
   std::string said;
   std::map<int, std::string> lost;  ///< by first rank
 };
+
+/// [rank]
+std::vector<std::string> texts_of(const Recall& told) {
+  std::vector<std::string> texts;
+  for (const RankStack& one : told.stacks) texts.push_back(one.text);
+  return texts;
+}
 
 class HostPlayed : public testing::Test {
  protected:
@@ -90,9 +98,22 @@ class HostPlayed : public testing::Test {
     stream_.send({"meets", "0 " + to_json(MeetingPlace{.exchange_address = "here", .domain_address = "there"})});
     ASSERT_TRUE(next_of(stream_, "job", go_on).has_value());
   }
-  Recall recall() {
-    const Interrupts interrupts;
-    return starter_.recall(heard_, board_, interrupts);
+  /// What comes of it if the host sends this, so long after it was asked.
+  Recall recall(const std::vector<Frame>& answers, std::chrono::milliseconds after = 0ms) {
+    std::thread host([&] {
+      EXPECT_EQ(next_of(stream_, "recall"), "0 ");
+      std::this_thread::sleep_for(after);
+      for (const Frame& frame : answers) stream_.send(frame);
+      const auto has_sent_all = [this] {
+        stream_.go_on();
+        return stream_.has_sent_all() || !stream_.is_open();
+      };
+      EXPECT_TRUE(nap_until(kPlayed, has_sent_all));
+      if (answers.empty()) stream_.close();
+    });
+    Recall told = starter_.recall({}, heard_, board_, Interrupts());
+    host.join();
+    return told;
   }
   void step() {
     starter_.reap();
@@ -119,6 +140,7 @@ class HostPlayed : public testing::Test {
   Heard heard_;
   HostsStarter starter_{across_};
   FrameStream stream_;
+  const Frame no_calls_{"calls", "0 1 "}, that_was_all_{"recalled", "0 "};  ///< answers
 };
 
 TEST_F(HostPlayed, GetsTheJobAndReportsItsRanks) {
@@ -190,94 +212,121 @@ INSTANTIATE_TEST_SUITE_P(
                     BadMessage{"awaits", "no number", "'awaits' names no group: 'no number'"},
                     BadMessage{"calls", "0 1 ", "it sends 'calls', which this launcher has not asked"},
                     BadMessage{"stack", "0 1 ", "it sends 'stack', which this launcher has not asked"},
+                    BadMessage{"recalled", "0 ", "it sends 'recalled', which this launcher has not asked"},
                     BadMessage{"unable", "0 no room", "no room"}, BadMessage{"failed", "no room", "no room"}));
+
+constexpr const char* kTwoCalls = "7 completed all_reduce 8 float\n8 started barrier 0 float\n";
 
 TEST_F(HostPlayed, IsAskedWhatItsRanksCalledLast) {
   take_job();
   stream_.send({"from", "0 0 row\n1 2"});
-  stream_.send({"calls", "0 0 7 completed all_reduce 8 float\n8 started barrier 0 float\n"});
-  stream_.send({"calls", "0 1 "});
-  stream_.send({"stack", "0 1 thread \x1b[1m1\n  #0 poll"});
-  stream_.send({"recalled", "0 "});
-  const Recall told = recall();
-  EXPECT_EQ(next_of(stream_, "recall"), "0 ");
-  EXPECT_THAT(told.silent, testing::IsEmpty());
+  const Recall told = recall({{"calls", std::string("0 0 ") + kTwoCalls},
+                              no_calls_,
+                              {"stack", "0 1 thread \x1b[1m1\n  #0 poll"},
+                              that_was_all_});
+  EXPECT_THAT(told.silent, IsEmpty());
   ASSERT_EQ(told.calls.size(), 2U);
-  EXPECT_EQ(call_lines(told.calls.at(0)), "7 completed all_reduce 8 float\n8 started barrier 0 float\n");
-  EXPECT_THAT(told.calls.at(1), testing::IsEmpty());
-  ASSERT_EQ(told.stacks.size(), 2U);
-  EXPECT_EQ(told.stacks[0].text, "not read: its host has not told it\n");
-  EXPECT_EQ(told.stacks[1].text, "thread \\x1b[1m1\n  #0 poll\n");
+  EXPECT_EQ(call_lines(told.calls.at(0)), kTwoCalls);
+  EXPECT_THAT(told.calls.at(1), IsEmpty());
+  EXPECT_EQ(texts_of(told),
+            (std::vector<std::string>{"not read: its host has not told it\n", "thread \\x1b[1m1\n  #0 poll\n"}));
   EXPECT_EQ(heard_.said, "1 hosts; 0 row 1 2; ");
+  EXPECT_TRUE(heard_.lost.empty());
+}
+
+TEST_F(HostPlayed, IsWaitedForUntilItAnswers) {
+  take_job();
+  const Recall told = recall({{"calls", std::string("0 0 ") + kTwoCalls}, no_calls_, that_was_all_}, 300ms);
+  EXPECT_THAT(told.silent, IsEmpty());
+  EXPECT_EQ(told.calls.size(), 2U);
+}
+
+TEST_F(HostPlayed, TellsTheFirstOfTwoAndNothingOnceThatWasAll) {
+  take_job();
+  const Recall told = recall({{"calls", std::string("0 0 ") + kTwoCalls},
+                              {"calls", "0 0 "},
+                              {"stack", "0 0 thread 1\n\nrank 1\nthread 1"},
+                              {"stack", "0 0 thread 2"},
+                              that_was_all_,
+                              no_calls_});
+  EXPECT_EQ(told.silent, std::vector<std::string>{"host away (rank 1): it cannot read their memory"});
+  EXPECT_EQ(call_lines(told.calls.at(0)), kTwoCalls);
+  EXPECT_EQ(texts_of(told), (std::vector<std::string>{"thread 1\nthread 1\n", "not read: its host has not told it\n"}));
+  stream_.send(no_calls_);
+  stream_.send({"from", "0 0 row\nlate"});
+  EXPECT_TRUE(step_until([&] { return heard_.said.ends_with("0 row late; "); }));
   EXPECT_TRUE(heard_.lost.empty());
 }
 
 TEST_F(HostPlayed, ThatHasNoJobIsNotAsked) {
   come(start());
-  const Recall told = recall();
-  EXPECT_THAT(told.silent, testing::IsEmpty());
+  const Recall told = starter_.recall({}, heard_, board_, Interrupts());
+  EXPECT_THAT(told.silent, IsEmpty());
   EXPECT_TRUE(told.calls.empty());
 }
 
-TEST_F(HostPlayed, ThatCannotReadTheMemoryOfItsRanksIsNamed) {
+TEST_F(HostPlayed, ThatHasLeftIsNotAsked) {
   take_job();
-  stream_.send({"recalled", "0 "});
-  EXPECT_EQ(recall().silent,
-            std::vector<std::string>{"host away (ranks 0 to 1): it cannot read the memory of its ranks"});
+  stream_.send({"left", ""});
+  stream_.send({"closed", "0 1"});
+  ASSERT_TRUE(step_until([&] { return heard_.said.ends_with("closed 1; "); }));
+  EXPECT_EQ(starter_.recall({}, heard_, board_, Interrupts()).silent,
+            std::vector<std::string>{"host away (ranks 0 and 1): it has left"});
 }
 
 TEST_F(HostPlayed, WhoseConnectionEndsBeforeItHasToldAllIsNamed) {
   take_job();
-  stream_.send({"calls", "0 1 "});
-  stream_.close();
-  EXPECT_EQ(recall().silent, std::vector<std::string>{"host away (ranks 0 to 1): its connection has ended"});
+  EXPECT_EQ(recall({}).silent, std::vector<std::string>{"host away (ranks 0 and 1): its connection has ended"});
 }
 
 TEST_F(HostPlayed, ThatDoesNotAnswerIsNamedAndNotWaitedForAfterAnInterrupt) {
   take_job();
   const Interrupts interrupts;
   ASSERT_EQ(::raise(SIGTERM), 0);
-  const Recall told = starter_.recall(heard_, board_, interrupts);
+  const Recall told = starter_.recall({}, heard_, board_, interrupts);
   ASSERT_EQ(told.silent.size(), 1U);
-  EXPECT_THAT(told.silent[0], testing::StartsWith("host away (ranks 0 to 1): it has not answered within 0."));
+  EXPECT_THAT(told.silent[0], testing::StartsWith("host away (ranks 0 and 1): it has not answered within 0."));
 }
 
-/// An answer that ends the recall, and what is said of its host.
+/// An answer that cannot be read, and what is said of its rank.
 class BadAnswers : public HostPlayed, public testing::WithParamInterface<BadMessage> {};
 
-TEST_P(BadAnswers, AreNamedWithTheirHostAndField) {
+TEST_P(BadAnswers, LeaveOutTheirRankAlone) {
   take_job();
-  stream_.send({GetParam().type, GetParam().text});
-  const Recall told = recall();
+  const Recall told =
+      recall({{GetParam().type, GetParam().text}, {"calls", std::string("0 0 ") + kTwoCalls}, that_was_all_});
   ASSERT_EQ(told.silent.size(), 1U);
-  EXPECT_THAT(told.silent[0], testing::StartsWith(fmt::format("host away (ranks 0 to 1): {}", GetParam().error)));
-  EXPECT_TRUE(told.calls.empty());
-  EXPECT_TRUE(told.stacks.empty());
+  EXPECT_THAT(told.silent[0], testing::StartsWith(fmt::format("host away (rank 1): {}", GetParam().error)));
+  EXPECT_EQ(told.calls.size(), 1U);
+  EXPECT_TRUE(heard_.lost.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, BadAnswers,
+INSTANTIATE_TEST_SUITE_P(
+    Of, BadAnswers,
+    testing::Values(BadMessage{"calls", "0 1 7 begun barrier 0 float\n", "call 1: 'begun' is not a call's state"},
+                    BadMessage{"calls", "0 1 7 started barrier -1 float\n", "call 1: '-1' is not a call's count"},
+                    BadMessage{"stack", "0 1 rank 0\n", "it cannot read their memory"}));
+
+/// An answer after which nothing of its host is believed.
+class WorseAnswers : public HostPlayed, public testing::WithParamInterface<BadMessage> {};
+
+TEST_P(WorseAnswers, LoseTheirHost) {
+  take_job();
+  const Recall told = recall({{GetParam().type, GetParam().text}, no_calls_, that_was_all_});
+  EXPECT_EQ(told.silent, std::vector{fmt::format("host away (ranks 0 and 1): {}", GetParam().error)});
+  EXPECT_TRUE(told.calls.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, WorseAnswers,
                          testing::Values(BadMessage{"calls", "0 2 ", "it speaks of rank 2, which it has not"},
                                          BadMessage{"calls", "0 1", "'calls' of a rank cannot be read: '1'"},
-                                         BadMessage{"calls", "0 1 7 begun barrier 0 float\n",
-                                                    "what rank 1 called last: call 1: 'begun' is not a call's state"},
-                                         BadMessage{"calls", "0 1 7 started barrier -1 float\n",
-                                                    "what rank 1 called last: call 1: '-1' is not a call's count"}));
+                                         BadMessage{"stack", "0 2 ", "it speaks of rank 2, which it has not"}));
 
 TEST_F(HostPlayed, StacksThatAreTooLongAreNotTaken) {
   take_job();
-  stream_.send({"stack", "0 1 " + std::string(kMostStackBytes + 1, 'x')});
-  std::thread sender([this] {
-    const auto has_sent_all = [this] {
-      stream_.go_on();
-      return stream_.has_sent_all();
-    };
-    nap_until(kPlayed, has_sent_all);
-  });
-  const Recall told = recall();
-  sender.join();
-  EXPECT_EQ(told.silent,
-            std::vector<std::string>{"host away (ranks 0 to 1): the stacks of rank 1 have 65537 bytes, and at most "
-                                     "65536 are taken"});
+  const Recall told = recall({{"stack", "0 1 " + std::string(kMostStackBytes + 1, 'x')}, that_was_all_});
+  EXPECT_EQ(texts_of(told), (std::vector<std::string>{"not read: its host has not told it\n",
+                                                      "not read: it has 65537 bytes, and at most 65536 are taken\n"}));
 }
 
 TEST_F(HostPlayed, OfAnotherBuildIsRefused) {

@@ -3,6 +3,7 @@
 #include "harness/hosts/work.h"
 
 #include <atomic>
+#include <csignal>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include "harness/process/waits.h"
 #include "impl/bootstrap/control.h"
 #include "suites/unit/harness/hosts/host_double.h"
+#include "suites/unit/harness/process/reader_double.h"
 
 namespace tutti::harness::hosts {
 namespace {
@@ -34,7 +36,7 @@ struct PlayedGroup {
         job{.ranks = 2, .host = 1, .first = kRank, .here = 1, .started = 0, .timeout_ns = timeout.count()},
         work(
             {.key = key, .control = control, .control_socket = listener.get()},
-            [this](const Frame& frame) { sent.push_back(frame); }, readers) {}
+            [this](const Frame& frame) { sent.push_back(frame); }, look) {}
 
   Status start() { return work.start("what " + key + " does", job); }
   [[nodiscard]] std::vector<std::string> texts_of(std::string_view type) const {
@@ -49,17 +51,12 @@ struct PlayedGroup {
   Descriptor listener;
   HostJob job;
   std::vector<Frame> sent;
-  std::vector<std::string> asked;  ///< payloads whose standings, or last calls, were wanted
-  MemoryReaders readers{.standings =
-                            [this](const std::string& payload, int /*host*/, int /*domain*/) {
-                              asked.push_back(payload);
-                              return std::vector<RankStanding>(2, {.text = "waits in " + key});
-                            },
-                        .last_calls =
-                            [this](const std::string& payload, int /*host*/, int /*domain*/) {
-                              asked.push_back(payload);
-                              return std::vector<std::vector<StartedCall>>{{}, {{.number = 17}}};
-                            }};
+  std::vector<std::string> asked;  ///< payloads whose ranks were looked at
+  LookAtRanks look = [this](const std::string& payload, int /*host*/, int /*domain*/) {
+    asked.push_back(payload);
+    return RanksSeen{.standings = std::vector<RankStanding>(2, {.text = "waits in " + key}),
+                     .calls = {{}, {{.number = 17}}}};
+  };
   Work work;
 };
 
@@ -147,17 +144,54 @@ TEST_F(Works, EachHasADeadlineOfItsOwn) {
   EXPECT_THAT(first_.asked, IsEmpty()) << "60 s have not passed";
 }
 
-TEST_F(Works, TellWhatTheirOwnRanksCalledLastAndWhereTheseAre) {
-  first_.work.recall();
-  EXPECT_THAT(first_.sent, IsEmpty()) << "it has not started";
+class RecalledWorks : public Works {
+ protected:
+  /// What the first group sends of its rank, to the end.
+  std::vector<std::string> recalled() {
+    first_.work.recall();
+    first_.work.recall();  // the second is ignored
+    EXPECT_TRUE(until([&] { return !first_.texts_of("recalled").empty(); }));
+    EXPECT_FALSE(first_.work.reads_stacks());
+    EXPECT_EQ(first_.asked, std::vector<std::string>{"what aa does"});
+    EXPECT_EQ(first_.texts_of("calls"), std::vector<std::string>{"1 17 started barrier 0 float\n"});
+    return first_.texts_of("stack");
+  }
+};
+
+TEST_F(RecalledWorks, TellWhatTheirOwnRanksCalledLastAndWhereTheseAre) {
+  const ReaderDouble reader(kPrintsAStack);
+  ASSERT_TRUE(first_.start().is_ok());
+  const PlayedRank in_first = come_to(first_);
+  EXPECT_EQ(recalled(), std::vector<std::string>{"1 thread 1\n  #0 poll\n"});
+}
+
+TEST_F(RecalledWorks, DoNotLookAtAProcessThatMayBeAnothers) {
+  const ReaderDouble reader(kPrintsAStack);
+  ASSERT_TRUE(first_.start().is_ok());
+  come_to(first_).socket.close();
+  ASSERT_TRUE(until([&] { return !first_.texts_of("closed").empty(); }));
+  EXPECT_EQ(recalled(), std::vector<std::string>{"1 not read: its process has ended\n"});
+  EXPECT_EQ(reader.pid(), 0);
+}
+
+TEST_F(RecalledWorks, GoOnAndEndWhileAStackIsRead) {
+  const ReaderDouble reader(kNeverEnds);
   ASSERT_TRUE(first_.start().is_ok());
   const PlayedRank in_first = come_to(first_);
   first_.work.recall();
-  EXPECT_EQ(first_.asked, std::vector<std::string>{"what aa does"});
-  EXPECT_EQ(first_.texts_of("calls"), std::vector<std::string>{"1 17 started barrier 0 float\n"});
-  // The rank is this process: its threads have stacks wherever there is eu-stack.
-  for (const std::string& text : first_.texts_of("stack")) EXPECT_THAT(text, testing::StartsWith("1 "));
-  EXPECT_LE(first_.texts_of("stack").size(), 1U);
+  ASSERT_TRUE(until([&] { return reader.pid() > 0; }));
+  ASSERT_TRUE(send_frame(in_first.socket.get(), {"row", "meanwhile"}).is_ok());
+  ASSERT_TRUE(until([&] { return !first_.texts_of("from").empty(); }));
+  EXPECT_TRUE(first_.work.reads_stacks());
+  first_.work.end("");
+  EXPECT_EQ(::kill(reader.pid(), 0), -1) << "it has been killed and waited for";
+  EXPECT_THAT(first_.texts_of("recalled"), IsEmpty());
+}
+
+TEST_F(RecalledWorks, HaveNothingToTellThatDidNotStart) {
+  first_.work.recall();
+  EXPECT_EQ(first_.texts_of("recalled").size(), 1U);
+  EXPECT_EQ(first_.sent.size(), 1U);
 }
 
 TEST_F(Works, OneThatCannotStartLeavesTheOtherAlone) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/report/flight.h"
 
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -95,22 +95,52 @@ TEST(Flight, WhatHasNoNameThereIsLeftOut) {
   EXPECT_EQ(text, flight_pickle(2, {}));
 }
 
-TEST(Flight, OfARankOfWhichNothingIsKnownThereIsNoFile) {
-  std::string folder = testing::TempDir() + "tutti-flight-XXXXXX";
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-  const auto path = [&](int rank) { return std::filesystem::path(folder) / fmt::format("tutti_rank_{}", rank); };
-  std::ofstream(path(1)) << "of an older job";
-  const Status written = write_flight(folder, 3, {{0, {}}, {2, {call_of(1, Collective::barrier, 0, true)}}});
-  EXPECT_TRUE(written.is_ok()) << written.message();
-  EXPECT_FALSE(std::filesystem::exists(path(1)));
-  const std::array<std::string, 2> expected{flight_pickle(3, {}),
-                                            flight_pickle(3, std::vector{call_of(1, Collective::barrier, 0, true)})};
-  for (const int rank : {0, 2}) {
-    std::ifstream file(path(rank), std::ios::binary);
-    const std::string content(std::istreambuf_iterator<char>(file), {});
-    EXPECT_EQ(content, expected[rank == 0 ? 0 : 1]);
+class FlightFolder : public testing::Test {
+ protected:
+  FlightFolder() {
+    std::string name = testing::TempDir() + "tutti-flight-XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+    for (const char* const older : {"tutti_rank_1", "tutti_rank_17", "tutti_rank_x", "stacks.txt"}) put(older);
   }
-  std::filesystem::remove_all(folder);
+  ~FlightFolder() override { std::filesystem::remove_all(folder_); }
+  FlightFolder(const FlightFolder&) = delete;
+  FlightFolder& operator=(const FlightFolder&) = delete;
+
+  void put(const std::string& name) const { std::ofstream(folder_ / name) << "of an older job"; }
+  [[nodiscard]] std::string content_of(const std::string& name) const {
+    std::ifstream file(folder_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  [[nodiscard]] std::set<std::string> names() const {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) names.insert(entry.path().filename());
+    return names;
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(FlightFolder, HasNoFileOfARankOfWhichNothingIsKnown) {
+  const std::vector<StartedCall> barrier{call_of(1, Collective::barrier, 0, true)};
+  const Status written = write_flight(folder_, 3, {{0, {}}, {2, barrier}});
+  EXPECT_TRUE(written.is_ok()) << written.message();
+  EXPECT_THAT(names(), testing::ElementsAre("stacks.txt", "tutti_rank_0", "tutti_rank_2", "tutti_rank_x"));
+  EXPECT_EQ(content_of("tutti_rank_0"), flight_pickle(3, {}));
+  EXPECT_EQ(content_of("tutti_rank_2"), flight_pickle(3, barrier));
+}
+
+TEST_F(FlightFolder, HasNoOlderFileIfNothingIsKnown) {
+  EXPECT_TRUE(write_flight(folder_, 3, {}).is_ok());
+  EXPECT_TRUE(write_stacks(folder_, 3, {}).is_ok());
+  EXPECT_THAT(names(), testing::ElementsAre("tutti_rank_x"));
+}
+
+TEST_F(FlightFolder, HasAllThatCouldBeWritten) {
+  std::filesystem::create_directory(folder_ / "tutti_rank_0");
+  const Status written = write_flight(folder_, 3, {{2, {}}});
+  EXPECT_EQ(written.code(), Code::invalid_argument);
+  EXPECT_THAT(written.message(), HasSubstr("/tutti_rank_0', which is of another job"));
+  EXPECT_THAT(names(), testing::ElementsAre("stacks.txt", "tutti_rank_0", "tutti_rank_2", "tutti_rank_x"));
 }
 
 }  // namespace
