@@ -40,7 +40,7 @@ class AcceptedHosts(unittest.TestCase):
     def processes(self, run, role):
         """Pids by host of the processes of this run: of "host", or of "rank"."""
         found = {}
-        for pid in run.living():
+        for pid in sorted(run.living(), reverse=True):  # what a process has forked looks like it for a moment
             if support.command_of(pid)[1:] == [role] and (node := support.environment_of(pid).get("NODE")):
                 found[node] = pid
         return found

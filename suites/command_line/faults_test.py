@@ -111,9 +111,18 @@ class Special(Flight):
         self.killed_at_once(BOTH)
         self.assertEqual(support.abandoned_shared_memory(before), set())
 
-    def stands_still(self, *words, program=support.PROGRAM, start=()):
-        """All of a job is stopped, once for longer than --timeout, and continued: it goes on, and rows say so. A stop
-        while the launcher handles what has come is not noticed, so there are two."""
+    def stands_still(self, *words, **how):
+        """A stop is not noticed while the launcher handles what has come. So there are two stops in a trial, and three trials."""
+        for left in [2, 1, 0]:
+            try:
+                return self.stands_still_once(*words, **how)
+            except AssertionError as why:
+                if left == 0:
+                    raise
+                print(f"{self.id()}: once more: {str(why)[:300]}", file=sys.stderr, flush=True)
+
+    def stands_still_once(self, *words, program=support.PROGRAM, start=()):
+        """All of a job is stopped, once for longer than --timeout, and continued: it goes on, and rows say so."""
         words = [*start, "run", "all_reduce", "--sizes", "8:1M:x2", "--budget", "12s", "--timeout", "3s", *words, "--csv", "{folder}/rows.csv"]
         with support.Run(*words, program=program) as run:
             run.wait_for_rows(1)
