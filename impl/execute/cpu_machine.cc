@@ -2,6 +2,7 @@
 #include "impl/execute/cpu_machine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 
 #include "impl/transports/peer_memory.h"
@@ -11,6 +12,11 @@ namespace {
 
 constexpr std::size_t kLeastPiece = 4096;
 constexpr std::size_t kMostKept = std::size_t{64} << 10U;  ///< bytes of all pieces at a time
+
+/// One of a line's References, which its rank may write again meanwhile: each announcement of a window stores them.
+std::uintptr_t reference_in(const std::byte* at) {
+  return reinterpret_cast<const std::atomic<std::uint64_t>*>(at)->load(std::memory_order_relaxed);
+}
 
 }  // namespace
 
@@ -87,8 +93,7 @@ template <class Pointer>
   const auto in_user_buffer = [&](std::byte* own, std::size_t reference_at) {
     return on_each([&, own, reference_at](std::size_t rank) {
       if (rank == static_cast<std::size_t>(rank_)) return own;
-      std::uintptr_t reference;
-      std::memcpy(&reference, line_of(seats_[rank]).payload.data() + reference_at, sizeof reference);
+      const std::uintptr_t reference = reference_in(line_of(seats_[rank]).payload.data() + reference_at);
       references_.push_back({.at = seats_[rank].lines->payload.data() + reference_at, .value = reference});
       const auto base = copies_once_ ? 0 : reinterpret_cast<std::uintptr_t>(seats_[rank].heap);
       return reinterpret_cast<std::byte*>(base + reference);
@@ -156,9 +161,7 @@ inline bool CpuMachine::is_resolved(const PlanOp& op) const {
     return false;
   }
   for (const KnownReference& known : references_) {
-    std::uintptr_t reference;
-    std::memcpy(&reference, known.at + line_offset_, sizeof reference);
-    if (reference != known.value) return false;
+    if (reference_in(known.at + line_offset_) != known.value) return false;
   }
   return true;
 }
