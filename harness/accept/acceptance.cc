@@ -126,7 +126,7 @@ class Acceptance {
     all_but_failed,  ///< and that no finding is about them
   };
 
-  /// With the messages of that stage.
+  /// Returns the plan with the messages of that stage.
   [[nodiscard]] PairsPlan plan_for(std::string_view stage) const {
     PairsPlan plan = pairs_;
     if (const auto own = plan_.bytes.find(std::string(stage)); own != plan_.bytes.end()) plan.bytes = own->second;
