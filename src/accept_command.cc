@@ -23,20 +23,14 @@ namespace {
 namespace accept = harness::accept;
 using Clock = std::chrono::steady_clock;
 
-void replace_all(std::string& text, std::string_view what, const std::string& by) {
-  for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + by.size())) {
-    text.replace(at, what.size(), by);
-  }
-}
-
 }  // namespace
 
 std::vector<std::string> filled_command(std::vector<std::string> words, const std::vector<std::string>& names,
                                         const std::string& hostfile) {
   for (std::string& word : words) {
-    replace_all(word, "{hosts}", fmt::format("{}", fmt::join(names, ",")));
-    replace_all(word, "{hostfile}", hostfile);
-    replace_all(word, "{nodes}", fmt::to_string(names.size()));
+    word = harness::text::replaced(std::move(word), "{hosts}", fmt::format("{}", fmt::join(names, ",")));
+    word = harness::text::replaced(std::move(word), "{hostfile}", hostfile);
+    word = harness::text::replaced(std::move(word), "{nodes}", fmt::to_string(names.size()));
   }
   return words;
 }

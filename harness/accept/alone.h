@@ -28,7 +28,7 @@ class Alone {
   [[nodiscard]] std::vector<int> lost() const;
   /// Those of them that have sent no wrong data.
   [[nodiscard]] std::vector<int> dead() const;
-  /// `configuration` is told in place of the loss of its members. They stay lost.
+  /// The findings have `configuration` in place of the loss of its members, which stay lost.
   void acquit(Finding configuration) { acquitted_ = std::move(configuration); }
   /// What each node plays; the one that is judged is the last.
   [[nodiscard]] const std::vector<Test>& tests() const { return tests_; }

@@ -122,6 +122,7 @@ bool has_looked_for(const AcceptReport& report, const Drain& drain) {
 
 /// What becomes of a node.
 enum class Proposal { none, drain, keep, resume };
+bool is_excluding(Proposal proposal) { return proposal == Proposal::drain || proposal == Proposal::keep; }
 
 /// `drains`: of an earlier run.
 Proposal proposal_for(const AcceptReport& report, int node, const std::map<std::string, Drain>& drains) {
@@ -156,10 +157,7 @@ std::vector<std::string> excluded_names(const AcceptReport& report, std::string_
   const std::map<std::string, Drain> drains = drains_in(old);
   std::vector<std::string> names;
   for (int node = 0; node < std::ssize(report.names); ++node) {
-    const Proposal proposal = proposal_for(report, node, drains);
-    if (proposal == Proposal::drain || proposal == Proposal::keep) {
-      names.push_back(report.names[static_cast<std::size_t>(node)]);
-    }
+    if (is_excluding(proposal_for(report, node, drains))) names.push_back(report.names[static_cast<std::size_t>(node)]);
   }
   return names;
 }
@@ -186,9 +184,11 @@ std::string hosts_file(const AcceptReport& report, std::string_view old) {
 std::string slurm_file(const AcceptReport& report, std::string_view page, std::string_view old) {
   const std::map<std::string, Drain> drains = drains_in(old);
   std::string commands, kept, resumed, comments;
+  std::vector<std::string> excluded;
   for (int node = 0; node < std::ssize(report.names); ++node) {
     const std::string& name = report.names[static_cast<std::size_t>(node)];
     const Proposal proposal = proposal_for(report, node, drains);
+    if (is_excluding(proposal)) excluded.push_back(name);
     if (proposal == Proposal::drain) commands += drain_line(name, drain_of(report, node, page));
     if (proposal == Proposal::keep) {
       kept += fmt::format("# {} was found by an earlier run, and has not passed that stage since\n", name);
@@ -200,7 +200,6 @@ std::string slurm_file(const AcceptReport& report, std::string_view page, std::s
       comments += fmt::format("# {} is {}: {}\n", name, to_string(verdict), short_reason(report, node));
     }
   }
-  const std::vector<std::string> excluded = excluded_names(report, old);
   std::string text =
       excluded.empty() ? "\n# no node is to be excluded\n" : fmt::format("--exclude={}\n", fmt::join(excluded, ","));
   commands += kept + resumed;

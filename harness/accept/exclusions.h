@@ -13,8 +13,9 @@
 namespace tutti::harness::accept {
 
 /// In the order of nodes. `old`: the text of slurm_file of an earlier run, or of anything else, which says nothing
-/// then. A node that `old` proposed to drain stays excluded, unless it passed the stage that found it, on the same rail
-/// and with no larger margin, in a run that was not cut off.
+/// then.
+/// A node that `old` proposed to drain stays excluded until a run has looked for its fault again. Such a run plays the
+/// stage that found it to the end, on the same rail, with no larger margin.
 [[nodiscard]] std::vector<std::string> excluded_names(const AcceptReport& report, std::string_view old);
 /// A hostfile of the nodes that passed. The others stand in comments, with the reason.
 [[nodiscard]] std::string hosts_file(const AcceptReport& report, std::string_view old);

@@ -46,7 +46,7 @@ class GroupsStage {
   [[nodiscard]] long long soaked_operations() const { return soaked_operations_; }
   /// The median of the trainings; 0: there was none.
   [[nodiscard]] double steps_per_second() const { return steps_per_second_; }
-  /// That the command took; 0: there was none, or it failed.
+  /// How long the command took; 0: there was none, or it failed.
   [[nodiscard]] double command_seconds() const { return command_seconds_; }
 
  private:

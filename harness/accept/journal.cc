@@ -67,7 +67,7 @@ Result<Ending> ending_named(std::string_view name) {
   return error(Code::invalid_argument, "'{}' is no ending of a test", shown(name));
 }
 
-/// Of the value in a line.
+/// Returns the key of the value in a line.
 const char* unit_of(Measure measure) {
   switch (measure) {
     case Measure::latency:

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/text/text.h"
+
 namespace tutti::harness::process {
 namespace {
 
@@ -21,11 +23,7 @@ std::string with_values(std::string text, const StartValues& values) {
                                                              {kAgentProgram, values.agent},
                                                              {"{address}", values.address},
                                                              {"{subnet}", values.subnet}};
-  for (const auto& [place, value] : places) {
-    for (std::size_t at = text.find(place); at != std::string::npos; at = text.find(place, at + value.size())) {
-      text.replace(at, place.size(), value);
-    }
-  }
+  for (const auto& [place, value] : places) text = text::replaced(std::move(text), place, value);
   return text;
 }
 

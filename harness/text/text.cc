@@ -50,6 +50,13 @@ std::string rank_list(std::vector<int> ranks) {
 
 std::string number_text(double number) { return fmt::format("{:.10g}", number); }
 
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + by.size())) {
+    text.replace(at, what.size(), by);
+  }
+  return text;
+}
+
 std::string one_line(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   return text;

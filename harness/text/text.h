@@ -27,6 +27,9 @@ inline constexpr std::size_t kPageWidth = 118;
 /// A number without needless digits: 4, 0.5.
 [[nodiscard]] std::string number_text(double number);
 
+/// With `by` wherever `what`, which is not empty, stood in it.
+[[nodiscard]] std::string replaced(std::string text, std::string_view what, std::string_view by);
+
 /// A line end becomes a blank.
 [[nodiscard]] std::string one_line(std::string text);
 
