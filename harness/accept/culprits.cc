@@ -20,8 +20,6 @@ using Kind = SuspectPart::Kind;
 constexpr double kIsBothWays = 0.7;  // of the margin: the way back then is slow too
 constexpr std::size_t kAloneBytes = std::size_t{8} << 20;
 
-double margin_of(const Limits& limits) { return std::log1p(-limits.margin); }
-
 bool is_slow(const Judgement& judgement) { return judgement.verdict == Verdict::fail && !judgement.is_fast; }
 
 const Judgement& slower_of(const Judgement& one, const Judgement& other) {
@@ -51,13 +49,13 @@ class Culprits {
 
   /// Whether each of these nodes is slow alone, beside good ones.
   [[nodiscard]] std::set<int> slow_alone(const std::vector<int>& nodes) {
-    constexpr int kTimes = 16;
+    constexpr int kPlays = 16;
     constexpr std::ptrdiff_t kBeside = 9;
     std::vector<int> playing = nodes;
     const std::vector<int> good = repeats_.good_nodes({nodes.begin(), nodes.end()});
     playing.insert(playing.end(), good.begin(), good.begin() + std::min(std::ssize(good), kBeside));
     std::vector<std::vector<double>> off(nodes.size());
-    for (int time = 0; time < kTimes; ++time) {
+    for (int time = 0; time < kPlays; ++time) {
       const std::vector<double> speeds = player_.play_alone(playing, kAloneBytes);
       std::vector<double> beside(speeds.begin() + std::ssize(nodes), speeds.end());
       const double middle = median_of_numbers(beside);
@@ -204,92 +202,11 @@ class Culprits {
   std::vector<Finding> found_;
 };
 
-/// What the best fifth of a node's pairs reach, in the better direction. Of two leaves only pairs within one count: all
-/// that go one way are compared with each other.
-double top_of(const Matrix& relative, const PairPlayer& player, int node) {
-  constexpr double kTopFifth = 0.8;
-  const bool are_two_leaves = *std::ranges::max_element(player.leaves()) == 1;
-  std::vector<double> out, in;
-  for (int other = 0; other < relative.nodes(); ++other) {
-    if (are_two_leaves && player.is_far(node, other)) continue;
-    out.push_back(relative(node, other));
-    in.push_back(relative(other, node));
-  }
-  return std::fmax(quantile_of_numbers(out, kTopFifth), quantile_of_numbers(in, kTopFifth));
-}
-
 }  // namespace
 
 std::vector<Finding> culprits_of(PairPlayer& player, const PairsPlan& plan, const Suspects& suspects,
                                  Repeats& repeats) {
   return Culprits(player, plan, suspects, repeats).run();
-}
-
-std::optional<Finding> split_of(const PairPlayer& player, const Suspects& suspects, const NoiseOfTests& noise,
-                                const Limits& limits) {
-  constexpr std::size_t kFew = 4;
-  constexpr double kManySlow = 0.3, kManyFast = 0.1;   // of the nodes
-  constexpr double kGroupShare = 0.125, kAlike = 0.5;  // of the nodes; of the margin
-  constexpr double kTopOfNormal = 0.84;                // the quantile of a normal distribution that noise alone reaches
-  constexpr double kDoubts = 2 * 1.2533;               // standard errors of a median
-  const double fast = std::log1p(limits.too_fast);
-  struct Top {
-    double value;
-    int node;
-  };
-  std::vector<Top> tops;
-  std::vector<double> depths;
-  std::size_t too_fast = 0;
-  for (const int node : player.nodes()) {
-    if (player.is_lost(node)) continue;
-    const double own_noise = noise.nodes[at(node)];
-    const double top = top_of(suspects.relative, player, node) - kTopOfNormal * own_noise;
-    if (std::isnan(top)) continue;
-    tops.push_back({.value = top, .node = node});
-    too_fast += top > fast;
-    const BothWays& slow = suspects.nodes[at(node)];
-    const double depth = slow.out < 0 && slow.in < 0 ? (slow.out + slow.in) / 2 : std::min(slow.out, slow.in);
-    const double doubt = kDoubts * own_noise / std::sqrt(static_cast<double>(player.nodes().size()));
-    if (depth < suspicion(limits) - doubt) depths.push_back(depth);
-  }
-  if (tops.size() <= kFew) return std::nullopt;
-  const auto count = static_cast<double>(tops.size());
-  auto slow_count = static_cast<double>(depths.size());
-  if (*std::ranges::max_element(player.leaves()) == 1) {  // one of two leaves may be slow as a whole
-    constexpr double kFastest = 0.8;
-    std::vector<double> values;
-    for (const Top& top : tops) values.push_back(top.value);
-    const double fastest = quantile_of_numbers(values, kFastest);
-    const auto slower =
-        std::ranges::count_if(tops, [&](const Top& top) { return top.value - fastest < margin_of(limits); });
-    slow_count = std::max(slow_count, static_cast<double>(slower));
-  }
-  const bool are_many = slow_count > kManySlow * count || static_cast<double>(too_fast) > kManyFast * count;
-  // Faults differ. Many nodes that are slower by the same share are of another kind.
-  const bool are_alike = depths.size() >= kFew && slow_count >= kGroupShare * count &&
-                         robust_deviation(depths) < -kAlike * margin_of(limits);
-  if (!are_many && !are_alike) return std::nullopt;
-
-  std::ranges::sort(tops, {}, &Top::value);
-  std::size_t first_faster = 1;
-  for (std::size_t i = 1; i < tops.size(); ++i) {
-    const double gap = tops[i].value - tops[i - 1].value;
-    if (gap > tops[first_faster].value - tops[first_faster - 1].value) first_faster = i;
-  }
-  Finding split{.what = Class::split, .judgement = {.verdict = Verdict::undecided}};
-  std::vector<double> slower, faster;
-  for (std::size_t i = 0; i < tops.size(); ++i) {
-    (i < first_faster ? slower : faster).push_back(tops[i].value);
-    if (i < first_faster) split.members.push_back(tops[i].node);
-  }
-  std::ranges::sort(split.members);
-  split.judgement.middle = median_of(slower) - median_of(faster);
-  // One node is no kind of its own, and two kinds differ by more than the margin.
-  if (slower.size() < 2 || faster.size() < 2 || split.judgement.middle > margin_of(limits)) return std::nullopt;
-  // A few slow nodes that are not alike are faults.
-  const bool are_few = slower.size() < faster.size() && static_cast<double>(slower.size()) <= kManySlow * count;
-  if (are_few && !are_alike) return std::nullopt;
-  return split;
 }
 
 bool is_level_in_doubt(const std::vector<Finding>& found, const PairPlayer& player) {

@@ -18,9 +18,6 @@ namespace tutti::harness::accept {
 /// Nodes, uplinks and links with a verdict other than PASS. Plays the nodes that fail alone.
 [[nodiscard]] std::vector<Finding> culprits_of(PairPlayer& player, const PairsPlan& plan, const Suspects& suspects,
                                                Repeats& repeats);
-/// The fleet has two speeds: speeds alone do not say which of them is right.
-[[nodiscard]] std::optional<Finding> split_of(const PairPlayer& player, const Suspects& suspects,
-                                              const NoiseOfTests& noise, const Limits& limits);
 /// More nodes fail than can be: the level is wrong, and speeds do not say which nodes are right.
 [[nodiscard]] bool is_level_in_doubt(const std::vector<Finding>& found, const PairPlayer& player);
 /// All are slower or faster than they were.

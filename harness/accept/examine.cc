@@ -18,6 +18,7 @@
 #include "harness/accept/repeats.h"
 #include "harness/accept/screen.h"
 #include "harness/accept/small_clusters.h"
+#include "harness/accept/split.h"
 #include "impl/types/status.h"
 
 namespace tutti::harness::accept {
@@ -319,7 +320,7 @@ Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer) {
   findings.spread_of_repeats = noise.fleet;
 
   std::vector<Finding> found;
-  auto split = split_of(player, suspects, noise, plan.limits);
+  auto split = split_of(fit.cells, player, plan.limits);
   if (plan.baseline) {
     // It says which of two kinds of nodes is right, if one of them is.
     if (split) {
@@ -335,8 +336,8 @@ Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer) {
   set_figures(findings, suspects, pass, player);
   if (auto link = link_of_three(pass, player, plan.limits)) {
     found.push_back(std::move(*link));
-  } else if (split) {
-    found.push_back(std::move(*split));
+  } else if (split && split->is_sure) {
+    found.push_back(std::move(split->finding));
   } else {
     const int most = Repeats::kVisits * Repeats::kPerVisit;  // of one suspect
     Repeats repeats(player, plan, suspects, noise,
@@ -344,6 +345,8 @@ Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer) {
     repeats.run();
     findings.repeats = repeats.rounds();
     auto culprits = culprits_of(player, plan, suspects, repeats);
+    if (split && !plan.baseline && explains(*split, culprits, player, plan.limits))
+      found.push_back(std::move(split->finding));
     for (Finding& culprit : culprits) {
       if (!has_tests_over_time(culprit)) continue;
       add_first_pass(culprit, pass, fit, suspects, player);

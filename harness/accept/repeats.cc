@@ -374,7 +374,7 @@ void Repeats::take_off_ends() {
     std::vector<double>& values = evidence_[part].visits.back();
     const double own = std::min(median_or_zero(ends.first), median_or_zero(ends.second));
     const bool is_slow = !values.empty() && median_of(values) < 0;
-    if (!is_slow || own >= kOfEnd * std::log1p(-plan_.limits.margin)) continue;
+    if (!is_slow || own >= kOfEnd * margin_of(plan_.limits)) continue;
     for (double& value : values) value -= own;
   }
 }

@@ -262,7 +262,7 @@ class Screen {
       for (int receiver = 0; receiver < nodes; ++receiver) rest(sender, receiver) -= or_zero(rows[at(sender)]);
     }
     const std::vector<double> columns = medians_of_columns(rest);
-    const double slow = kSuspiciousLink * std::log1p(-limits_.margin),
+    const double slow = kSuspiciousLink * margin_of(limits_),
                  fast = kSuspiciouslyFast * std::log1p(limits_.too_fast);
     for (int sender = 0; sender < nodes; ++sender) {
       for (int receiver = 0; receiver < nodes; ++receiver) {
@@ -283,7 +283,7 @@ class Screen {
 
 }  // namespace
 
-double suspicion(const Limits& limits) { return kSuspicious * std::log1p(-limits.margin); }
+double suspicion(const Limits& limits) { return kSuspicious * margin_of(limits); }
 
 Suspects suspects_in(const Matrix& cells, const std::vector<int>& leaves, int nodes, const Limits& limits,
                      const Baseline* right) {

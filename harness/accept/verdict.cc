@@ -57,10 +57,12 @@ std::string_view to_string(Part part) {
   return "?";
 }
 
+double margin_of(const Limits& limits) { return std::log1p(-limits.margin); }
+
 Judgement judge(const std::vector<std::vector<double>>& visits, const Limits& limits, double level_error) {
   TUTTI_ASSERT(limits.margin > 0 && limits.margin < 1 && limits.too_fast > 0, "margin {}, too fast {}", limits.margin,
                limits.too_fast);
-  const double slow = std::log1p(-limits.margin);
+  const double slow = margin_of(limits);
   const double fast = std::log1p(limits.too_fast);
   std::vector<double> all, medians;
   for (const std::vector<double>& visit : visits) {
@@ -101,7 +103,7 @@ Judgement judge(const std::vector<std::vector<double>>& visits, const Limits& li
 
 Part slow_part(const Directions& node, const Limits& limits) {
   const auto fails = [](const Judgement& one) { return one.verdict == Verdict::fail && !one.is_fast; };
-  const double joins = std::log1p(-limits.margin) * kJoinsTheOther;
+  const double joins = margin_of(limits) * kJoinsTheOther;
   const bool out = fails(node.out), in = fails(node.in);
   if (!out && !in) return Part::none;
   const bool are_both = (out || node.out.middle < joins) && (in || node.in.middle < joins);

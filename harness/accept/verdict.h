@@ -27,6 +27,8 @@ struct Limits {
   double too_fast = 0.10;  ///< so is faster by a larger share; above 0
   double confidence = 0.999;
 };
+/// The margin as the logarithm of a ratio, below 0.
+[[nodiscard]] double margin_of(const Limits& limits);
 
 /// All numbers are logarithms of ratios to the fleet.
 struct Judgement {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints a table of trials: `accept_study [KINDS [NODES [SHARES [NOISE [CLUSTERS [SEED [LEAST [full]]]]]]]]`, lists
-// with commas; kinds may be all, none and mixed. With LEAST it fails if a cell of usual noise has an F1 below it. It
-// fails too if more than 1 in 500 healthy clusters have a false alarm, or if the analysis of up to 1,024 nodes takes
-// more than 1 s. With `full` every pair plays, however many nodes there are.
+// Prints a table of trials: `accept_study [KINDS [NODES [SHARES [NOISE [CLUSTERS [SEED [judged] [full]]]]]]]`, lists
+// with commas; kinds may be all, none, mixed and older-25. CLUSTERS go with NODES; the last is for the rest. With
+// `judged` it fails where less is reached than asked_of says, where more than 1 in 500 healthy clusters have a false
+// alarm, or where the analysis of up to 1,024 nodes takes more than 1 s. With `full` every pair plays, however many
+// nodes there are.
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -33,6 +36,58 @@ harness::accept::Noise noise_named(const std::string& name) {
   std::exit(2);
 }
 
+/// What a cell must reach.
+struct Asked {
+  double f1 = 0.95;
+  double class_share = 0.95;
+};
+
+/// Cells that reach less than what is asked, and what they do reach. Heavy tails leave faults undecided, most of all
+/// with few nodes: results/2026-11-accept.
+struct Miss {
+  std::string_view noise;
+  int nodes;
+  std::string_view kind;
+  Asked asked;
+};
+constexpr std::array kMisses{Miss{"typical", 4, "link", {0.9, 0.9}},     Miss{"heavy", 4, "nic-out", {0.75, 0}},
+                             Miss{"heavy", 4, "nic-in", {0.85, 0}},      Miss{"heavy", 4, "link", {0.7, 0}},
+                             Miss{"heavy", 4, "link-dir", {0.5, 0}},     Miss{"heavy", 4, "too-fast", {0.7, 0}},
+                             Miss{"heavy", 64, "nic", {0.95, 0.9}},      Miss{"heavy", 64, "link", {0.95, 0.7}},
+                             Miss{"heavy", 64, "link-dir", {0.9, 0.9}},  Miss{"states", 4, "nic", {0.9, 0.85}},
+                             Miss{"states", 4, "link", {0.9, 0.85}},     Miss{"states", 4, "link-dir", {0.85, 0.9}},
+                             Miss{"states", 8, "link", {0.9, 0.9}},      Miss{"states", 8, "link-dir", {0.9, 0.9}},
+                             Miss{"states", 16, "link-dir", {0.9, 0.9}}, Miss{"states", 16, "too-fast", {0.9, 0.9}}};
+
+Asked asked_of(const suites::TrialCell& cell, std::string_view noise) {
+  constexpr double kOfLimit = 0.1;  // from this share on a pair is too fast: half of them are
+  if (cell.kind == "too-fast" && cell.share <= kOfLimit) return {.f1 = 0, .class_share = 0};
+  for (const Miss& miss : kMisses) {
+    if (miss.noise == noise && miss.nodes == cell.nodes && miss.kind == cell.kind) return miss.asked;
+  }
+  constexpr int kFew = 4, kFewInTails = 16;
+  if (noise == "heavy" && cell.nodes <= kFewInTails) return {.f1 = 0.9, .class_share = 0};
+  return {.f1 = cell.nodes <= kFew ? 0.9 : 0.95, .class_share = 0.95};
+}
+
+/// Why the counts of a cell are not what is asked; empty: they are.
+std::string shortfall_of(const suites::TrialCell& cell, std::string_view noise, const suites::TrialCounts& counts) {
+  constexpr double kMostSeconds = 1, kSplits = 0.9, kAlarms = 0.02, kClearly = 0.1;
+  constexpr int kMostNodes = 1024;
+  if (!cell.is_full && cell.nodes <= kMostNodes && counts.analysis_s / counts.clusters > kMostSeconds) {
+    return fmt::format("the analysis takes more than {} s", kMostSeconds);
+  }
+  if (cell.kind == "none") return counts.alarms > 1 + counts.clusters / 500 ? "more than 1 alarm in 500" : "";
+  if (suites::older_share(cell.kind) > 0) {
+    if (noise != "typical") return "";
+    if (counts.alarms > 1 + kAlarms * counts.clusters) return "more than 1 alarm in 50";
+    return cell.share >= kClearly && counts.splits < kSplits * counts.clusters ? "fewer than 9 in 10 are split" : "";
+  }
+  const Asked asked = asked_of(cell, noise);
+  if (counts.f1() < asked.f1) return fmt::format("F1 is to be {:g}", asked.f1);
+  return counts.class_share() < asked.class_share ? fmt::format("class is to be {:g}", asked.class_share) : "";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -44,17 +99,21 @@ int main(int argc, char** argv) {
       if (kind == "all") kinds.emplace_back(one);
     }
   }
-  const double least = std::atof(argument(7, "0"));
+  const auto has_word = [&](std::string_view word) {
+    return std::any_of(argv + 1, argv + argc, [word](const char* one) { return word == one; });
+  };
+  const bool is_judged = has_word("judged");
   bool is_well = true;
-  const int clusters = std::atoi(argument(5, "50"));
+  const std::vector<std::string> sizes = words_of(argument(2, "16")), clusters = words_of(argument(5, "50"));
   const auto seed = static_cast<std::uint64_t>(std::atoll(argument(6, "1000")));
   for (const std::string& noise : words_of(argument(4, "typical"))) {
     fmt::print("# {}\n", noise);
-    for (const std::string& nodes : words_of(argument(2, "16"))) {
+    for (std::size_t size = 0; size < sizes.size(); ++size) {
+      const int of_cell = std::atoi(clusters[std::min(size, clusters.size() - 1)].c_str());
       for (const std::string& kind : kinds) {
         for (const std::string& share : words_of(argument(3, "10"))) {
           suites::TrialCell cell{
-              .kind = kind, .nodes = std::atoi(nodes.c_str()), .share = std::atof(share.c_str()) / 100};
+              .kind = kind, .nodes = std::atoi(sizes[size].c_str()), .share = std::atof(share.c_str()) / 100};
           cell.leaf_size = cell.nodes < 12 ? cell.nodes : cell.nodes < 64 ? cell.nodes / 4 : 16;
           const bool has_uplinks = cell.nodes / cell.leaf_size >= 3;
           if (kind.starts_with("uplink") && !has_uplinks) continue;
@@ -62,20 +121,14 @@ int main(int argc, char** argv) {
           cell.noise = noise_named(noise);
           cell.are_multiples_drawn = is_mixed_noise;
           cell.faults = 3;
-          cell.is_full = std::string_view(argument(8, "")) == "full";
-          const bool is_at_limit = kind == "too-fast" && share == "10";  // the share from which on it is a fault
-          const int times = kind == "none" && least > 0 ? 10 : 1;
-          const auto counts = suites::try_clusters(cell, clusters * times, seed);
-          if (least > 0 && kind == "none") is_well &= counts.alarms <= 1 + counts.clusters / 500;
-          // With few nodes, and in heavy tails, some faults stay undecided: results/2026-11-accept has how many.
-          const bool is_usual = noise == "typical" && cell.nodes >= 8 && !is_at_limit;
-          if (least > 0 && kind != "none" && is_usual) is_well &= counts.f1() >= least;
-          constexpr double kMostSeconds = 1;
-          const bool is_timed = least > 0 && cell.nodes <= 1024 && !cell.is_full;
-          if (is_timed) is_well &= counts.analysis_s / counts.clusters < kMostSeconds;
-          if (!is_well) fmt::print("    below what is asked\n");
+          cell.is_full = has_word("full");
+          const int times = kind == "none" && is_judged ? 10 : 1;
+          const auto counts = suites::try_clusters(cell, of_cell * times, seed);
+          const std::string shortfall = is_judged ? shortfall_of(cell, noise, counts) : "";
           fmt::print("{}\n", suites::line_of(cell, counts));
           if (!counts.example.empty()) fmt::print("    {}\n", counts.example);
+          if (!shortfall.empty()) fmt::print("    below what is asked: {}\n", shortfall);
+          is_well &= shortfall.empty();
           std::fflush(stdout);
         }
       }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "harness/statistics/splitmix.h"
+#include "harness/text/number.h"
 #include "impl/types/status.h"
 
 namespace tutti::suites {
@@ -131,7 +132,8 @@ void add(const PretendedCluster& cluster, const Findings& findings, TrialCounts&
   }
   counts.false_parts += false_parts;
   counts.alarms += false_parts > 0;
-  const bool is_wrong = false_parts > 0 || std::ssize(used) < std::ssize(cluster.faults);
+  const bool is_silent = cluster.generation > 0 && findings.parts.empty();
+  const bool is_wrong = false_parts > 0 || is_silent || std::ssize(used) < std::ssize(cluster.faults);
   if (!is_wrong || !counts.example.empty()) return;
   counts.example = fmt::format("seed {}:", cluster.seed);
   for (const Fault& fault : cluster.faults) {
@@ -154,6 +156,12 @@ double TrialCounts::f1() const {
 
 double TrialCounts::class_share() const { return named == 0 ? 0 : static_cast<double>(classed) / named; }
 
+double older_share(std::string_view kind) {
+  constexpr std::string_view kPrefix = "older-";
+  if (!kind.starts_with(kPrefix)) return 0;
+  return harness::text::number_in<double>(kind.substr(kPrefix.size())).value_or(0) / 100;
+}
+
 const std::vector<std::string_view>& trial_kinds() {
   static const std::vector<std::string_view> names = [] {
     std::vector<std::string_view> list;
@@ -173,7 +181,10 @@ TrialCounts try_clusters(const TrialCell& cell, int clusters, std::uint64_t seed
     if (cell.are_multiples_drawn) {
       for (int node = 0; node < cell.nodes; ++node) cluster.noise.multiples.push_back(1 + 2 * random.uniform());
     }
-    if (cell.kind == "mixed") {
+    if (const double older = older_share(cell.kind); older > 0) {
+      cluster.generation = older;
+      cluster.generation_cost = cell.share;
+    } else if (cell.kind == "mixed") {
       cluster.faults = mixed(cell, random);
     } else if (cell.kind != "none") {
       cluster.faults = {drawn(kind_named(cell.kind), cell, random)};

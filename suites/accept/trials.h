@@ -15,10 +15,11 @@ namespace tutti::suites {
 
 /// What is put into each cluster of a cell.
 struct TrialCell {
-  std::string_view kind = "none";  ///< a class's name; "none": healthy; "mixed": `faults` of any kinds
+  /// A class's name; "none": healthy; "mixed": `faults` of any kinds; "older-25": 25 % of the nodes are older ones.
+  std::string_view kind = "none";
   int nodes = 16;
   int leaf_size = 4;
-  double share = 0.1;
+  double share = 0.1;  ///< of the speed that a fault, or an older node, loses
   harness::accept::Noise noise = {};
   bool are_multiples_drawn = false;  ///< each node's noise is 1 to 3 times that of `noise`
   int faults = 1;
@@ -45,6 +46,8 @@ struct TrialCounts {
   [[nodiscard]] double class_share() const;
 };
 
+/// The share of older nodes, 0 to 1, that a kind names; 0 if it names none.
+[[nodiscard]] double older_share(std::string_view kind);
 /// Kinds of single faults.
 [[nodiscard]] const std::vector<std::string_view>& trial_kinds();
 /// `clusters` clusters, from `seed` on.

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace tutti::suites {
@@ -43,6 +44,28 @@ TEST(AcceptTrials, OfPlainFaultsFourOfFiveTakeNoMoreRoundsThanForecast) {
       EXPECT_GE(counts.within_forecast, 40) << kind << " on " << nodes << " nodes";
     }
   }
+}
+
+class AcceptTrialsOfGenerations : public ::testing::TestWithParam<double> {};
+
+TEST_P(AcceptTrialsOfGenerations, AreASplitAndNobodyIsToBlame) {
+  for (const std::string_view kind : {"older-25", "older-50", "older-75"}) {
+    for (const int nodes : {16, 64}) {
+      const TrialCounts counts =
+          try_clusters({.kind = kind, .nodes = nodes, .leaf_size = nodes / 4, .share = GetParam()}, 30, 80'000);
+      EXPECT_EQ(counts.alarms, 0) << kind << " of " << nodes << " nodes: " << counts.example;
+      EXPECT_GE(counts.splits, 27) << kind << " of " << nodes << " nodes: " << counts.example;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shares, AcceptTrialsOfGenerations, ::testing::Values(0.08, 0.12, 0.18, 0.3),
+                         [](const auto& one) { return fmt::format("By{:.0f}Percent", 100 * one.param); });
+
+TEST(AcceptTrials, TwoOfSixteenThatAreSlowAlikeAreFaults) {
+  const TrialCounts counts = try_clusters({.kind = "older-10", .nodes = 16, .share = 0.12}, 20, 80'000);
+  EXPECT_EQ(counts.splits, 0) << counts.example;
+  EXPECT_EQ(counts.false_parts, 2 * counts.clusters) << counts.example;
 }
 
 TEST(AcceptTrials, NoiseOfANodeIsNoFault) {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "harness/accept/split.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "harness/accept/screen.h"
+#include "harness/accept/two_speeds.h"
+
+namespace tutti::harness::accept {
+namespace {
+
+constexpr double kAlike = 0.5;  // of the margin: nodes that differ less are of one kind
+
+}  // namespace
+
+std::optional<Split> split_of(const Matrix& cells, const PairPlayer& player, const Limits& limits) {
+  constexpr std::size_t kFewSlow = 4;
+  constexpr int kFewFast = 3;
+  constexpr double kManySlow = 0.3, kGroupShare = 0.125;  // of the nodes
+  constexpr double kSureGap = 0.33, kLeastGap = 0.2;
+  constexpr double kSureDoubts = 4, kLeastDoubts = 3;
+  const auto speeds = two_speeds_of(cells, player);
+  if (!speeds || speeds->gap < kLeastGap || speeds->difference > suspicion(limits)) return std::nullopt;
+  const double doubts = -speeds->difference / speeds->doubt;
+  if (!(doubts > kLeastDoubts)) return std::nullopt;
+  const auto slow = static_cast<double>(speeds->slower.size()), nodes = slow + speeds->faster;
+  // One node is no kind of its own. A few slow nodes that are not alike are faults.
+  const bool are_alike =
+      speeds->slower.size() >= kFewSlow && slow >= kGroupShare * nodes && speeds->spread < -kAlike * margin_of(limits);
+  const bool are_many = speeds->slower.size() > 1 && slow > kManySlow * nodes;
+  // Two fast nodes are a link that is too fast.
+  const bool are_fast_enough = speeds->faster >= kFewFast && speeds->faster >= kGroupShare * nodes;
+  if (!(are_alike || are_many) || !are_fast_enough) return std::nullopt;
+  return Split{.finding = {.what = Class::split,
+                           .judgement = {.verdict = Verdict::undecided, .middle = speeds->difference},
+                           .members = speeds->slower},
+               .is_sure = speeds->gap > kSureGap && doubts > kSureDoubts && speeds->difference < margin_of(limits)};
+}
+
+bool explains(const Split& split, std::vector<Finding>& culprits, const PairPlayer& player, const Limits& limits) {
+  const auto is_slower_one = [&split](int node) {
+    return std::ranges::find(split.finding.members, node) != split.finding.members.end();
+  };
+  const auto is_of_group = [&](const Finding& one) {
+    // Older nodes are slow both ways.
+    const bool is_one_way = one.what == Class::nic_out || one.what == Class::nic_in || one.what == Class::uplink_dir ||
+                            one.what == Class::link_dir;
+    if (is_one_way && one.judgement.verdict == Verdict::fail) return false;
+    if (one.judgement.is_fast) return is_of_link(one) && !is_slower_one(one.first) && !is_slower_one(one.second);
+    if (one.judgement.middle < split.finding.judgement.middle + margin_of(limits)) return false;
+    if (is_of_leaf(one)) {
+      return std::ranges::any_of(split.finding.members,
+                                 [&](int node) { return player.leaves()[at(node)] == one.first; });
+    }
+    return is_slower_one(one.first) || (is_of_link(one) && is_slower_one(one.second));
+  };
+  const auto explained = std::ranges::partition(culprits, [&](const Finding& one) { return !is_of_group(one); });
+  if (std::ranges::none_of(explained, [](const Finding& one) { return one.judgement.verdict == Verdict::fail; }))
+    return false;
+  culprits.erase(explained.begin(), explained.end());
+  return true;
+}
+
+}  // namespace tutti::harness::accept
