@@ -210,15 +210,18 @@ std::vector<Finding> culprits_of(PairPlayer& player, const PairsPlan& plan, cons
 }
 
 bool is_level_in_doubt(const std::vector<Finding>& found, const PairPlayer& player) {
-  constexpr double kMostFast = 0.2, kMostSlow = 1.0 / 3;  // of the nodes
-  std::ptrdiff_t fast = 0, slow = 0;
+  constexpr double kMostFast = 0.2, kMostSlow = 1.0 / 3, kMostLinks = 0.25;  // of the nodes
+  constexpr double kFewLinks = 8;
+  std::ptrdiff_t fast = 0, slow = 0, links = 0;
   for (const Finding& finding : found) {
-    if (!is_of_node(finding) || finding.judgement.verdict != Verdict::fail) continue;
-    ++(finding.what == Class::too_fast ? fast : slow);
+    if (finding.judgement.verdict != Verdict::fail) continue;
+    links += is_of_link(finding);
+    if (is_of_node(finding)) ++(finding.what == Class::too_fast ? fast : slow);
   }
   const auto nodes = static_cast<double>(player.nodes().size());
   return (fast >= 2 && static_cast<double>(fast) > kMostFast * nodes) ||
-         (slow >= 2 && static_cast<double>(slow) > kMostSlow * nodes);
+         (slow >= 2 && static_cast<double>(slow) > kMostSlow * nodes) ||
+         static_cast<double>(links) > std::max(kFewLinks, kMostLinks * nodes);
 }
 
 std::optional<Finding> fleet_against(const Baseline& baseline, const FirstPass& pass, const PairPlayer& player,

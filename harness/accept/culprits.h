@@ -18,7 +18,7 @@ namespace tutti::harness::accept {
 /// Nodes, uplinks and links with a verdict other than PASS. Plays the nodes that fail alone.
 [[nodiscard]] std::vector<Finding> culprits_of(PairPlayer& player, const PairsPlan& plan, const Suspects& suspects,
                                                Repeats& repeats);
-/// More nodes fail than can be: the level is wrong, and speeds do not say which nodes are right.
+/// More nodes or links fail than can be: the level is wrong, and speeds do not say which of them are right.
 [[nodiscard]] bool is_level_in_doubt(const std::vector<Finding>& found, const PairPlayer& player);
 /// All are slower or faster than they were.
 [[nodiscard]] std::optional<Finding> fleet_against(const Baseline& baseline, const FirstPass& pass,

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstddef>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -326,6 +327,32 @@ std::string sentence_of(const AcceptReport& report, const Finding& finding) {
   const std::string sentence = sentence_without_rail(report, finding);
   if (finding.rail == kNoRail) return sentence;
   return fmt::format("rail {}: {}{}", rail_of(report, finding), sentence, other_rails_text(report, finding));
+}
+
+std::vector<std::string> untested_sentences(const AcceptReport& report) {
+  std::vector<std::string> sentences;
+  if (!report.are_leaves_known) {
+    sentences.emplace_back("Leaves are not known, so uplinks are UNTESTED: --leaves 16, or a file");
+  }
+  if (report.are_leaves_known && std::set<int>(report.leaves.begin(), report.leaves.end()).size() == 2) {
+    sentences.emplace_back(
+        "Two leaves: an uplink that is slow both ways is UNTESTED, since no third leaf is beside it");
+  }
+  std::set<int> nodes;
+  std::set<std::string> leaves;
+  for (const Finding& finding : report.findings.parts) {
+    if (finding.judgement.verdict != Verdict::fail || finding.judgement.is_fast) continue;
+    if (is_of_node(finding) && finding.what != Class::dead) nodes.insert(finding.first);
+    if (is_of_leaf(finding)) leaves.insert("between leaf " + leaf_name(finding.first) + " and other leaves");
+  }
+  std::vector<std::string> hidden;
+  if (!nodes.empty()) hidden.push_back("of " + names_of(report, {nodes.begin(), nodes.end()}));
+  hidden.insert(hidden.end(), leaves.begin(), leaves.end());
+  if (!hidden.empty()) {
+    sentences.push_back(fmt::format("Links {} are UNTESTED: what is slow there hides them. Run again after the repair",
+                                    text::joined(hidden)));
+  }
+  return sentences;
 }
 
 std::string verdict_sentence(const AcceptReport& report) {

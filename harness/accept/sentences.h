@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "harness/accept/report.h"
 #include "harness/floors.h"
@@ -13,6 +14,9 @@ namespace tutti::harness::accept {
 [[nodiscard]] std::string sentence_of(const AcceptReport& report, const Finding& finding);
 /// The first line of every form of the report, without "tutti accept: ".
 [[nodiscard]] std::string verdict_sentence(const AcceptReport& report);
+
+/// What the stages cannot tell of this cluster, each with its reason: no verdict says anything about it.
+[[nodiscard]] std::vector<std::string> untested_sentences(const AcceptReport& report);
 
 /// A logarithm of a ratio in percent: "+0.4", "-31.0".
 [[nodiscard]] std::string signed_percent(double log_ratio);

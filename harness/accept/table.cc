@@ -8,7 +8,6 @@
 #include <ctime>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -312,15 +311,11 @@ std::string accept_table(const AcceptReport& report) {
       text += fmt::format("# {}: {}\n", to_string(finding.judgement.verdict), sentence_of(report, finding));
     }
   }
-  if (!report.are_leaves_known) text += "# Leaves are not known, so uplinks are UNTESTED: --leaves 16, or a file\n";
+  for (const std::string& sentence : untested_sentences(report)) text += fmt::format("# {}\n", sentence);
   if (!report.findings.leaves.empty()) {
     const std::vector<std::string> sizes = sizes_of_leaves(report);
     text += fmt::format("# Leaves are not told; by the speeds there are {}, of {} nodes. --leaves FILE says them\n",
                         sizes.size(), text::joined(sizes));
-  }
-  const std::set<int> leaves(report.leaves.begin(), report.leaves.end());
-  if (report.are_leaves_known && leaves.size() == 2) {
-    text += "# Two leaves: an uplink that is slow both ways is UNTESTED, since no third leaf is beside it\n";
   }
   for (const InventoryNote& note : report.inventory) text += fmt::format("# inventory: {}\n", note.what);
   for (const StageReport& stage : report.stages) {

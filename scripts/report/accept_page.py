@@ -317,7 +317,8 @@ def facts_of(document: dict) -> list[tuple[str, str]]:
              ("spread of nodes", percent(fleet.get("spread_of_nodes")).lstrip("+") + " %"),
              ("spread of repeats", percent(fleet.get("spread_of_repeats")).lstrip("+") + " %"),
              ("from the start of processes to their first collective", times),
-             ("pairs", pairs), ("margin", f"{100 * document['margin']:g} %" if is_number(document.get("margin")) else ""),
+             ("pairs", pairs), ("not tested", " ".join(f"{text}." for text in document.get("untested") or [] if isinstance(text, str))),
+             ("margin", f"{100 * document['margin']:g} %" if is_number(document.get("margin")) else ""),
              ("operations of the soak, each verified", f"{document['soaked_operations']:,}" if document.get("soaked_operations") else ""),
              ("confidence", style.plain(document.get("confidence"))), ("valid", validity), ("command", document.get("command") or ""),
              ("build", document.get("build") or ""), ("began", document.get("began") or ""), ("ended", document.get("ended") or "")]
@@ -334,9 +335,11 @@ def render(document: dict) -> str:
                                      lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     sheet = (FOLDER / "page.css").read_text()
     excluded = [style.plain(name) for name in document.get("excluded") or []]
+    reasons = {item["node"]: style.plain(item.get("reason") or "") for item in nodes}
+    excluded_why = [f"{name}: {reasons[name]}" for name in excluded if reasons.get(name)]
     return environment.get_template("accept.html.j2").render(
         verdict=f"tutti accept: {style.plain(document.get('sentence') or '')}", mood=MOODS.get(document.get("verdict"), "doubtful"),
-        findings=findings_of(document), nodes=nodes_of(lines_of(document, nodes)), has_rails=bool(rails_of(document)), excluded=excluded, facts=facts_of(document),
+        findings=findings_of(document), nodes=nodes_of(lines_of(document, nodes)), has_rails=bool(rails_of(document)), excluded=excluded, excluded_why=excluded_why, facts=facts_of(document),
         inventory=inventory_of(document), groups=groups_of(document),
         pictures=[{"name": picture.name, "title": picture.title, "alt": picture.alt, "svg": Markup(picture.svg)} for picture in pictures],
         time_lines=shown, sheet=Markup(sheet))

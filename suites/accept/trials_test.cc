@@ -68,6 +68,17 @@ TEST(AcceptTrials, TwoOfSixteenThatAreSlowAlikeAreFaults) {
   EXPECT_EQ(counts.false_parts, 2 * counts.clusters) << counts.example;
 }
 
+// Most rounds of near pairs lie in a spell of the whole fleet: the level of these pairs is then wrong.
+TEST(AcceptTrials, AWrongLevelBlamesNobody) {
+  const TrialCell cell{.kind = "uplink",
+                       .nodes = 64,
+                       .leaf_size = 16,
+                       .share = 0.5,
+                       .noise = {.node_spells = 0.02, .fleet_spells = 0.2}};
+  const TrialCounts counts = try_clusters(cell, 4, 500'030);
+  EXPECT_EQ(counts.false_parts, 0) << counts.example;
+}
+
 TEST(AcceptTrials, NoiseOfANodeIsNoFault) {
   TrialCell cell{.kind = "none"};
   cell.noise.measurement = 0.015;

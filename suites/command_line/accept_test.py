@@ -111,6 +111,25 @@ class Pretended(Cluster):
         result = self.accept("nodes = 16\nleaf = 8\n")
         self.assertIn("# Two leaves: an uplink that is slow both ways is UNTESTED", result.out)
 
+    def test_links_that_a_slow_part_hides_are_told(self):
+        result = self.accept(USUAL + OF_LEAF_B + FAULTS[0][0], "--stages", "pairs", "--json", self.folder / "x.json")
+        self.assertEqual(result.code, 4, result)
+        # node5 is on leaf B.
+        words = "Links of node5 and between leaf B and other leaves are UNTESTED: what is slow there hides them. Run again after the repair"
+        self.assertIn(f"# {words}\n", result.out)
+        self.assertEqual(json.loads((self.folder / "x.json").read_text())["untested"], [words])
+        result = self.accept(USUAL, "--stages", "pairs")
+        self.assertNotIn("UNTESTED", result.out)
+
+    def test_two_generations_are_a_split_whatever_they_differ_by(self):
+        for seed in [1, 2, 3]:
+            for percent in [8, 12, 18]:
+                with self.subTest((seed, percent)):
+                    result = self.accept(f'nodes = 16\nleaf = 4\nseed = {seed}\nolder = "50%"\nolder_by = "{percent}%"\n', "--stages", "pairs")
+                    self.assertEqual(result.code, 6, result)
+                    self.assertIn("UNDECIDED. 8 nodes are ", result.out)
+                    self.assertIn("The slower ones: node9, node10, node11, node12, node13, node14, node15 and node16", result.out)
+
     def test_a_baseline_says_which_of_two_kinds_is_right(self):
         self.accept("nodes = 16\nleaf = 16\n", "--json", self.folder / "good.json")
         result = self.accept("nodes = 16\nleaf = 16\n" + OLDER.format("50%"), "--baseline", self.folder / "good.json",
