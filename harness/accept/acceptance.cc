@@ -318,6 +318,10 @@ class Acceptance {
       stage_of(stage).left_out = "the end came first";
     } else {
       stage_of(stage).nodes = nodes;
+      if (const auto said = plan_.needs.find(std::string(stage)); said != plan_.needs.end()) {
+        std::ranges::copy_if(said->second, std::back_inserter(stage_of(stage).unmet),
+                             [this](const std::string& earlier) { return !stage_of(earlier).left_out.empty(); });
+      }
       timed(stage, [&] {
         play(nodes);
         compare_library(stage);

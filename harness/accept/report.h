@@ -22,7 +22,8 @@ struct StageReport {
   std::string name;
   std::string left_out = {};  ///< why; empty: it was played
   double seconds = 0;
-  std::vector<int> nodes = {};  ///< that played
+  std::vector<int> nodes = {};          ///< that played
+  std::vector<std::string> unmet = {};  ///< stages that the plan says it needs, and that were not played
 };
 
 /// What the inventory noticed: a difference between hosts, or what would spoil a measurement on one of them.

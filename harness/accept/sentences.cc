@@ -338,6 +338,11 @@ std::vector<std::string> untested_sentences(const AcceptReport& report) {
     sentences.emplace_back(
         "Two leaves: an uplink that is slow both ways is UNTESTED, since no third leaf is beside it");
   }
+  for (const StageReport& stage : report.stages) {
+    if (stage.unmet.empty()) continue;
+    sentences.push_back(fmt::format("Stage {} needs {}, which was left out: its nodes are UNTESTED there", stage.name,
+                                    text::joined(stage.unmet)));
+  }
   std::set<int> nodes;
   std::set<std::string> leaves;
   for (const Finding& finding : report.findings.parts) {

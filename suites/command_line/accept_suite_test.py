@@ -90,6 +90,12 @@ class Suites(Cluster):
                 self.assertEqual(result.code, 4, result)
                 self.assertEqual(any("node5" in line["group"] for line in self.lines() if line["stage"] == "groups"), plays)
 
+    def test_a_needed_stage_that_is_not_asked_for_is_told(self):
+        stages = STAGE.format("alone") + STAGE.format("pairs") + STAGE.format("groups") + 'needs = ["pairs"]\n'
+        words = "# Stage groups needs pairs, which was left out: its nodes are UNTESTED there\n"
+        self.assertIn(words, self.with_suite(stages, USUAL, "--stages", "alone,groups").out)
+        self.assertNotIn(words, self.with_suite(stages, USUAL).out)
+
     def test_what_a_needed_stage_needs_is_needed_too(self):
         dead = FAULT.format("dead", 'node = "node3"')
         stages = STAGE.format("alone") + STAGE.format("pairs") + STAGE.format("rings") + 'needs = ["pairs"]\n'
