@@ -249,16 +249,20 @@ std::optional<Finding> fleet_against(const Baseline& baseline, const FirstPass& 
 }
 
 std::vector<Finding> unsteady_nodes(const FirstPass& pass, const Fit& fit, const PairPlayer& player,
-                                    const Limits& limits) {
+                                    const Limits& limits, std::span<const Finding> known) {
   constexpr int kWindows = 8, kLeastWindows = 4, kLeastSlow = 2;
   constexpr double kMargins = 3;
   struct Counts {
     std::array<int, kWindows> all{}, slow{};
   };
+  std::set<std::pair<int, int>> links;
+  for (const Finding& one : known) {
+    if (is_of_link(one)) links.insert(std::minmax(one.first, one.second));
+  }
   std::vector<Counts> counts(player.leaves().size());
   for (std::size_t i = 0; i < pass.samples.size(); ++i) {
     const Sample& one = pass.samples[i];
-    if (std::isnan(fit.residuals[i])) continue;
+    if (std::isnan(fit.residuals[i]) || links.contains(std::minmax(one.sender, one.receiver))) continue;
     const std::size_t window = at(one.round * kWindows / std::max(1, pass.rounds));
     for (const int node : {one.sender, one.receiver}) {
       ++counts[at(node)].all.at(window);

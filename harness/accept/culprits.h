@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "harness/accept/cells.h"
@@ -23,8 +24,8 @@ namespace tutti::harness::accept {
 /// All are slower or faster than they were.
 [[nodiscard]] std::optional<Finding> fleet_against(const Baseline& baseline, const FirstPass& pass,
                                                    const PairPlayer& player, const Limits& limits);
-/// Nodes that are slow in spells, which no median shows.
+/// Nodes that are slow in spells, which no median shows. Tests of links that are `known` do not count.
 [[nodiscard]] std::vector<Finding> unsteady_nodes(const FirstPass& pass, const Fit& fit, const PairPlayer& player,
-                                                  const Limits& limits);
+                                                  const Limits& limits, std::span<const Finding> known);
 
 }  // namespace tutti::harness::accept

@@ -334,7 +334,8 @@ Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer) {
     }
   }
   set_figures(findings, suspects, pass, player);
-  if (auto link = link_of_three(pass, player, plan.limits)) {
+  auto link = link_of_three(pass, player, plan.limits);
+  if (link && link->judgement.verdict == Verdict::fail) {
     found.push_back(std::move(*link));
   } else if (split && split->is_sure) {
     found.push_back(std::move(split->finding));
@@ -356,12 +357,13 @@ Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer) {
       for (Finding& culprit : culprits) culprit.judgement.verdict = Verdict::undecided;
     }
     found.insert(found.end(), culprits.begin(), culprits.end());
+    if (link && found.empty()) found.push_back(std::move(*link));
   }
   if (auto uplink = uplink_of_two(pass, player, plan.limits)) found.push_back(std::move(*uplink));
   const auto lost = player.findings();
   found.insert(found.end(), lost.begin(), lost.end());
   if (count > kTooFewForSpells) {
-    for (Finding& unsteady : unsteady_nodes(pass, fit, player, plan.limits)) {
+    for (Finding& unsteady : unsteady_nodes(pass, fit, player, plan.limits, found)) {
       const bool is_known = std::ranges::any_of(
           found, [&](const Finding& one) { return is_about(one, unsteady.first) || one.what == Class::split; });
       if (is_known) continue;

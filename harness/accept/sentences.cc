@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/cases/sweep.h"
 #include "harness/text/counted.h"
 #include "harness/text/text.h"
 
@@ -327,6 +328,26 @@ std::string sentence_of(const AcceptReport& report, const Finding& finding) {
   const std::string sentence = sentence_without_rail(report, finding);
   if (finding.rail == kNoRail) return sentence;
   return fmt::format("rail {}: {}{}", rail_of(report, finding), sentence, other_rails_text(report, finding));
+}
+
+std::vector<std::string> dip_sentences(const AcceptReport& report) {
+  constexpr double kDip = 0.2;  // of the bandwidth
+  std::vector<std::string> sentences;
+  for (const SizeFigures& large : report.sizes) {
+    const SizeFigures* best = nullptr;
+    for (const SizeFigures& small : report.sizes) {
+      const bool is_alike = small.nodes == large.nodes && small.test.measure == large.test.measure;
+      if (!is_alike || small.test.bytes >= large.test.bytes) continue;
+      if (best == nullptr || small.log_speed > best->log_speed) best = &small;
+    }
+    if (best == nullptr || large.log_speed > best->log_speed + std::log1p(-kDip)) continue;
+    const auto bytes = [](const SizeFigures& one) { return format_bytes(static_cast<std::int64_t>(one.test.bytes)); };
+    sentences.push_back(fmt::format("{} of {} on groups of {} has {:.0f} % less bandwidth than of {}: a dip",
+                                    large.test.measure == Measure::all_reduce ? "all_reduce" : "all_to_all",
+                                    bytes(large), large.nodes, -100 * std::expm1(large.log_speed - best->log_speed),
+                                    bytes(*best)));
+  }
+  return sentences;
 }
 
 std::vector<std::string> untested_sentences(const AcceptReport& report) {

@@ -18,6 +18,10 @@ namespace tutti::harness::accept {
 /// What the stages cannot tell of this cluster, each with its reason: no verdict says anything about it.
 [[nodiscard]] std::vector<std::string> untested_sentences(const AcceptReport& report);
 
+/// Where a larger message of the groups has a bandwidth far below that of a smaller one. It is no verdict: a rule of
+/// the library, or a buffer that no longer fits, makes one too.
+[[nodiscard]] std::vector<std::string> dip_sentences(const AcceptReport& report);
+
 /// A logarithm of a ratio in percent: "+0.4", "-31.0".
 [[nodiscard]] std::string signed_percent(double log_ratio);
 /// "1,891".

@@ -24,32 +24,42 @@ std::optional<Finding> link_of_three(const FirstPass& pass, const PairPlayer& pl
   for (const Sample& one : pass.samples) {
     sweeps[at(std::min(one.round / rounds, pass.sweeps - 1))](one.sender, one.receiver) = one.log_speed;
   }
+  // A path in a sweep and the two beside it, so that one slow test is no level.
+  const auto around = [&](int sweep, int sender, int receiver) {
+    std::vector<double> values;
+    for (int one = std::max(0, sweep - 1); one <= std::min(pass.sweeps - 1, sweep + 1); ++one)
+      values.push_back(sweeps[at(one)](sender, receiver));
+    return high_median_of_numbers(values);
+  };
   // How much slower a path is than the slowest of those with the third node, by half of the pass.
   const auto judged = [&](int sender, int receiver) {
     const int third = nodes[0] + nodes[1] + nodes[2] - sender - receiver;
     std::vector<std::vector<double>> halves(kHalves);
     for (int sweep = 0; sweep < pass.sweeps; ++sweep) {
-      const Matrix& cells = sweeps[at(sweep)];
-      const double others =
-          std::min({cells(sender, third), cells(third, sender), cells(receiver, third), cells(third, receiver)});
-      const double off = cells(sender, receiver) - others;
+      const double others = std::min({around(sweep, sender, third), around(sweep, third, sender),
+                                      around(sweep, receiver, third), around(sweep, third, receiver)});
+      const double off = sweeps[at(sweep)](sender, receiver) - others;
       if (!std::isnan(off)) halves[at(sweep * kHalves / pass.sweeps)].push_back(off);
     }
     return judge(halves, limits);
   };
+  constexpr double kIsBothWays = 0.7;  // of the margin: the way back then is slow too
   std::optional<Finding> found;
   for (const int sender : nodes) {
     for (const int receiver : nodes) {
       if (sender == receiver || player.is_lost(sender, receiver)) continue;
       const Judgement there = judged(sender, receiver);
-      if (there.verdict != Verdict::fail || there.is_fast) continue;
-      if (found) {  // the way back
-        found->what = Class::link;
-        continue;
-      }
-      found = Finding{.what = Class::link_dir,
-                      .first = sender,
-                      .second = receiver,
+      const bool is_slow = there.verdict == Verdict::fail && !there.is_fast;
+      const bool is_open = there.verdict == Verdict::undecided && there.middle < margin_of(limits);
+      if (!is_slow && !is_open) continue;
+      const bool is_surer =
+          !found || (is_slow && found->judgement.verdict != Verdict::fail) ||
+          (is_slow == (found->judgement.verdict == Verdict::fail) && there.middle < found->judgement.middle);
+      if (!is_surer) continue;
+      const bool are_both = judged(receiver, sender).middle < kIsBothWays * margin_of(limits);
+      found = Finding{.what = are_both ? Class::link : Class::link_dir,
+                      .first = are_both ? std::min(sender, receiver) : sender,
+                      .second = are_both ? std::max(sender, receiver) : receiver,
                       .judgement = there,
                       .tests = pass.sweeps,
                       .visits = kHalves,

@@ -322,6 +322,7 @@ std::string accept_table(const AcceptReport& report) {
     if (!stage.left_out.empty()) text += fmt::format("# stage {} is left out: {}\n", stage.name, stage.left_out);
   }
   text += size_lines(report);
+  for (const std::string& sentence : dip_sentences(report)) text += fmt::format("# {}\n", sentence);
   if (report.rails.empty()) text += fleet_line(report, report.findings, "fleet");
   for (const RailReport& rail : report.rails) text += fleet_line(report, rail.findings, "rail " + rail.name);
   return text + library_line(report) + init_line(report);

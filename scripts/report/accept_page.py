@@ -299,6 +299,11 @@ def speeds_of(rail: dict) -> str:
     return ", ".join(words)
 
 
+def sentences_of(document: dict, key: str) -> str:
+    """The sentences of a list, behind each other."""
+    return " ".join(f"{text}." for text in document.get(key) or [] if isinstance(text, str))
+
+
 def facts_of(document: dict) -> list[tuple[str, str]]:
     """What the verdict rests on, and how long it holds."""
     fleet = document.get("fleet") or {}
@@ -317,7 +322,7 @@ def facts_of(document: dict) -> list[tuple[str, str]]:
              ("spread of nodes", percent(fleet.get("spread_of_nodes")).lstrip("+") + " %"),
              ("spread of repeats", percent(fleet.get("spread_of_repeats")).lstrip("+") + " %"),
              ("from the start of processes to their first collective", times),
-             ("pairs", pairs), ("not tested", " ".join(f"{text}." for text in document.get("untested") or [] if isinstance(text, str))),
+             ("pairs", pairs), ("not tested", sentences_of(document, "untested")), ("dips", sentences_of(document, "dips")),
              ("margin", f"{100 * document['margin']:g} %" if is_number(document.get("margin")) else ""),
              ("operations of the soak, each verified", f"{document['soaked_operations']:,}" if document.get("soaked_operations") else ""),
              ("confidence", style.plain(document.get("confidence"))), ("valid", validity), ("command", document.get("command") or ""),

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,6 +22,20 @@ TEST(AcceptSentence, AHealthyClusterSaysWhatWasNotLookedFor) {
   EXPECT_EQ(verdict_sentence(healthy(8)),
             "8 nodes passed, none failed, every pair tested (28 of 28, both ways). Margin 5 %; what is smaller was not "
             "looked for.");
+}
+
+TEST(AcceptSentence, AMessageThatIsFarSlowerThanASmallerOneIsADip) {
+  AcceptReport report = healthy(8);
+  const auto figures = [](int nodes, Measure measure, std::size_t bytes, double gbps) {
+    return SizeFigures{
+        .nodes = nodes, .test = {.measure = measure, .bytes = bytes}, .log_speed = std::log(gbps * 1e9), .groups = 4};
+  };
+  report.sizes = {figures(2, Measure::all_reduce, 8, 0.001),      figures(2, Measure::all_reduce, 1 << 20, 10),
+                  figures(2, Measure::all_reduce, 64 << 20, 8.1), figures(2, Measure::all_to_all, 64 << 10, 5),
+                  figures(4, Measure::all_reduce, 1 << 20, 10),   figures(4, Measure::all_reduce, 64 << 20, 7),
+                  figures(4, Measure::all_to_all, 128 << 20, 4)};
+  EXPECT_EQ(dip_sentences(report),
+            std::vector<std::string>{"all_reduce of 64M on groups of 4 has 30 % less bandwidth than of 1M: a dip"});
 }
 
 TEST(AcceptSentence, EachClassNamesThePartAndWhyNoOther) {
