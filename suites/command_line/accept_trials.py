@@ -4,7 +4,8 @@
 
 `tutti accept` on machines made of network namespaces, each behind a cable of 100 Mbit/s, with a fault that a seed draws: which node
 or pair it names, its class, exit code and exclusion file, that the pairs of the others are measured, and that nothing stays. Also
-counts how often it ended within the range that --list printed.
+how often it ended within the range that --list printed: a healthy run within it, one with a fault within twice its upper end.
+A run that its budget ended before it was late says nothing of its forecast.
 
   --trials N       (default: 10)
   --seed N         of the first trial; the next ones count on (default: 1)
@@ -19,12 +20,23 @@ machines that do not reach each other; dead: a cable that is cut while pairs pla
 another build; mtu: another MTU; agent: one that fails. rail-nic, rail-hung, rail-absent: each machine has two cables, and the fault
 is on the second.
 
-Exit code: 0 if no trial blamed a part that is well, and each fault that is not of speed was named in its time; else 1. Faults of
-speed that were not decided, and runs that ended by their budget, are counted: on a busy machine they may be. 130 if it was
-interrupted, after the table of the trials so far; 3 if no namespace can be made; 2 usage.
+A trial is wrong if a part that is well was blamed, or a fault that is not of speed was not named in its time. A fault of speed that
+was not found, and a run that its budget ended, are not decided: on a busy machine they may be.
+
+The end is a table by kind. The share of the right trials is judged from twenty on, and that of the forecasts of either sort, which are
+of healthy runs and of those with a fault, from ten on.
+
+Exit code:
+  1    a trial is wrong; or fewer than 80 % are right; or fewer than 90 % of the forecasts of a sort held. A line says which
+  6    fewer than 80 % of fewer than twenty trials are right, and none is wrong
+  0    else
+  130  it was interrupted: the table is of the trials so far
+  3    no namespace can be made, and nothing has failed before
+  2    usage
 """
 import argparse
 import collections
+import dataclasses
 import itertools
 import json
 import os
@@ -51,6 +63,10 @@ CLEARS = 30                   # s after the end, in which all processes are gone
 TIMEOUT = 20                  # s, of a test
 LATE = 120                    # s beyond the budget, after which a run hangs
 UNTIL_CUT = 8                 # s from the first rank on a machine until its cable is cut
+RIGHT, NOT_DECIDED = "right", "not decided"  # verdicts of a trial; every other one says what is wrong
+LEAST_RIGHT, JUDGED_TRIALS = 80, 20          # % of the trials, and how many there are at least if that is judged
+LEAST_ON_TIME, JUDGED_FORECASTS = 90, 10     # % of the forecasts, likewise
+FAILED, SKIPPED, UNDECIDED = 1, 3, 6         # exit codes of this script
 
 
 class Kind:
@@ -76,7 +92,8 @@ KINDS = {
     "rail-hung": Kind(["hung"], 5, nodes=2, rail=True, excludes=False),
     "rail-absent": Kind(["dead"], 3, rail=True),
 }
-NOT_DECIDED = [0, 3, 6]  # exit codes of a fault of speed, or if the budget was over: not seen, out of time, undecided
+OPEN_CODES = [0, 3, 6]  # exit codes of a fault of speed, or if the budget was over: not seen, out of time, undecided
+HEALTHY_KINDS = ["none", "mtu"]  # by their forecasts
 
 
 def traffic(where, words):
@@ -128,8 +145,29 @@ def can_limit_cores():
         return False
 
 
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What is judged of a trial."""
+
+    kind: str
+    verdict: str
+    seconds: float
+    forecast: tuple  # s: the least and the most that --list printed
+    is_cut_off: bool = False  # its budget ended it
+
+    def is_healthy(self):
+        return self.kind in HEALTHY_KINDS
+
+    def is_on_time(self):
+        """None if nobody knows: it was cut off before it was late."""
+        least, most = self.forecast if self.is_healthy() else (0, 2 * self.forecast[1])
+        if self.is_cut_off and self.seconds <= most:
+            return None
+        return least <= self.seconds <= most
+
+
 class Trial:
-    """One acceptance. `verdict` is "right", "not decided" or what is wrong."""
+    """One acceptance. `verdict` is RIGHT, NOT_DECIDED or what is wrong."""
 
     def __init__(self, asked, seed):
         draw = random.Random(seed)
@@ -144,12 +182,15 @@ class Trial:
         self.share = draw.choice([0.3, 0.4, 0.5])
         self.budget = asked.budget * (2 if self.kind.rail else 1)  # each pair plays on both cables
         self.quota = None
-        self.verdict, self.sentence, self.seconds, self.forecast = "", "", 0.0, (0.0, 0.0)
+        self.verdict, self.sentence, self.seconds, self.forecast, self.is_cut_off = "", "", 0.0, (0.0, 0.0), False
 
     def title(self):
         who = {0: "", 1: f" at machine {self.first}", 2: f" between machines {self.first} and {self.second}"}[self.kind.nodes]
         slower = f" by {100 * self.share:.0f} %" if self.kind.of_speed and self.name != "busy" else ""
         return f"{self.name}{who} of {self.number}{slower}"
+
+    def outcome(self):
+        return Outcome(self.name, self.verdict, self.seconds, self.forecast, self.is_cut_off)
 
     def perform(self):
         try:
@@ -256,9 +297,11 @@ class Trial:
         if self.asked.keep:
             self.keep(out, err)
         self.sentence = out.splitlines()[1] if len(out.splitlines()) > 1 else err.strip()
-        self.verdict = self.judged(process.returncode, json.loads(files["json"].read_text()))
-        if self.verdict == "right":
-            self.verdict = self.judged_files(files, json.loads(files["json"].read_text())) or "right"
+        document = json.loads(files["json"].read_text())
+        self.is_cut_off = document["is_interrupted"]
+        self.verdict = self.judged(process.returncode, document)
+        if self.verdict == RIGHT:
+            self.verdict = self.judged_files(files, document) or RIGHT
         if self.name == "dead":
             self.machines.all[self.first].run("ip", "link", "set", self.machines.CABLE, "up")
         if left := self.machines.left(CLEARS):
@@ -295,12 +338,12 @@ class Trial:
         if self.kind.rail and any(finding["rail"] != RAILS[1] for finding in failed):
             return f"it does not blame the second rail: {sentences}"
         if code != self.kind.code:
-            is_open = code in NOT_DECIDED and (self.kind.of_speed or document["is_interrupted"])
-            return "not decided" if is_open else f"exit code {code}"
+            is_open = code in OPEN_CODES and (self.kind.of_speed or document["is_interrupted"])
+            return NOT_DECIDED if is_open else f"exit code {code}"
         if self.kind.what is None:
             return self.judged_note(document)
         named = {(finding["class"], *sorted(finding["nodes"])) for finding in document["findings"] if finding["verdict"] in ("FAIL", "ERROR")}
-        return "right" if named in [{(what, *sorted(names))} for what in self.kind.what] else f"it names {sorted(named)}"
+        return RIGHT if named in [{(what, *sorted(names))} for what in self.kind.what] else f"it names {sorted(named)}"
 
     def judged_note(self, document):
         """Of a fault that no test of a pair shows."""
@@ -311,7 +354,7 @@ class Trial:
             return f"ERROR of {sorted(errors)}"
         noted = [note["what"] for note in document["inventory"] if note["what"].startswith(f"MTU differs: ")]
         is_named = any(f"{OTHER_MTU} on {self.machines.all[self.first].name}" in note for note in noted)
-        return "right" if is_named == (self.name == "mtu") else f"its inventory says of the MTU: {noted}"
+        return RIGHT if is_named == (self.name == "mtu") else f"its inventory says of the MTU: {noted}"
 
     def judged_files(self, files, document):
         """What is wrong with them, if anything is."""
@@ -326,30 +369,62 @@ class Trial:
         missing = [pair for pair in itertools.combinations(well, 2) if frozenset(pair) not in measured]
         return f"no test of {missing}" if missing and not document["is_interrupted"] else ""
 
-    def is_within_forecast(self):
-        """A run with a fault may take twice as long."""
-        least, most = self.forecast
-        return least <= self.seconds <= most if self.name in ("none", "mtu") else self.seconds <= 2 * most
+
+# ---- what all of them say
 
 
-def table(trials):
-    lines = [f"# {'fault':<12} {'trials':>6} {'right':>6} {'not decided':>12} {'wrong':>6} {'in forecast':>12}"]
+def counts(outcomes):
+    """How many were right, not decided and wrong."""
+    verdicts = collections.Counter(outcome.verdict for outcome in outcomes)
+    return verdicts[RIGHT], verdicts[NOT_DECIDED], len(outcomes) - verdicts[RIGHT] - verdicts[NOT_DECIDED]
+
+
+def on_time(outcomes):
+    """How many were on time, and of how many that is known."""
+    known = [outcome.is_on_time() for outcome in outcomes if outcome.is_on_time() is not None]
+    return sum(known), len(known)
+
+
+def forecasts(outcomes):
+    """How many were on time, of how many, and in words of which, with and without a fault."""
+    healthy = [outcome for outcome in outcomes if outcome.is_healthy()]
+    faulty = [outcome for outcome in outcomes if not outcome.is_healthy()]
+    return [(*on_time(healthy), "healthy runs ended within the range"),
+            (*on_time(faulty), "with a fault within twice its upper end")]
+
+
+def table(outcomes):
+    """By kind, and of all."""
+    lines = [f"# {'kind':<12} {'trials':>6} {'right':>6} {'not decided':>12} {'wrong':>6} {'on time':>10}"]
     rows = collections.defaultdict(list)
-    for trial in trials:
-        rows[trial.name].append(trial)
-    for name in (kind for kind in KINDS if kind in rows):
-        verdicts = [trial.verdict for trial in rows[name]]
-        right, still_open = verdicts.count("right"), verdicts.count("not decided")
-        within = sum(trial.is_within_forecast() for trial in rows[name])
-        lines.append(f"# {name:<12} {len(verdicts):>6} {right:>6} {still_open:>12} {len(verdicts) - right - still_open:>6} {within:>12}")
-    healthy = [trial for trial in trials if trial.name in ("none", "mtu")]
-    faulty = [trial for trial in trials if trial not in healthy]
-    lines.append(f"# forecasts: {sum(trial.is_within_forecast() for trial in healthy)} of {len(healthy)} healthy runs ended within the range, "
-                 f"{sum(trial.is_within_forecast() for trial in faulty)} of {len(faulty)} with a fault within twice its upper end")
-    verdicts = [trial.verdict for trial in trials]
-    right, still_open = verdicts.count("right"), verdicts.count("not decided")
-    lines.append(f"# {len(trials)} trials: {right} right, {still_open} not decided, {len(trials) - right - still_open} wrong")
+    for outcome in outcomes:
+        rows[outcome.kind].append(outcome)
+    for kind in (kind for kind in KINDS if kind in rows):
+        right, still_open, wrong = counts(rows[kind])
+        within, known = on_time(rows[kind])
+        lines.append(f"# {kind:<12} {len(rows[kind]):>6} {right:>6} {still_open:>12} {wrong:>6} {f'{within} of {known}':>10}")
+    lines.append("# forecasts: " + ", ".join(f"{within} of {known} {which}" for within, known, which in forecasts(outcomes)))
+    right, still_open, wrong = counts(outcomes)
+    lines.append(f"# {len(outcomes)} trials: {right} right, {still_open} not decided, {wrong} wrong")
     return "\n".join(lines)
+
+
+def judge(outcomes):
+    """The exit code, and a line for each reason why it is not 0."""
+    number = len(outcomes)
+    right, _, wrong = counts(outcomes)
+    failures, doubts = [], []
+    if wrong > 0:
+        failures.append(f"{wrong} of {number} trials are wrong")
+    if number == 0 or 100 * right < LEAST_RIGHT * number:
+        text = f"{right} of {number} trials are decided and right, fewer than {LEAST_RIGHT} %"
+        (doubts if number < JUDGED_TRIALS else failures).append(text)
+    for within, known, which in forecasts(outcomes):
+        if known >= JUDGED_FORECASTS and 100 * within < LEAST_ON_TIME * known:
+            failures.append(f"{within} of {known} {which}, fewer than {LEAST_ON_TIME} %")
+    if failures:
+        return FAILED, [f"# failed: {text}" for text in failures]
+    return UNDECIDED if doubts else 0, [f"# undecided: {text}" for text in doubts]
 
 
 def arguments():
@@ -381,25 +456,26 @@ def main():
     # A shell lets what it starts behind the scenes ignore SIGINT.
     for number in [signal.SIGINT, signal.SIGTERM]:
         signal.signal(number, signal.default_int_handler)
-    trials, end = [], time.monotonic() + 60 * asked.minutes
+    outcomes, end, is_skipped = [], time.monotonic() + 60 * asked.minutes, False
     try:
         for seed in range(asked.seed, asked.seed + asked.trials):
             if time.monotonic() > end:
                 break
             trial = Trial(asked, seed)
             trial.perform()
-            trials.append(trial)
+            outcomes.append(trial.outcome())
             least, most = trial.forecast
-            print(f"seed {seed}: {trial.title()}: {trial.verdict}, {trial.seconds:.0f} s (forecast {least:.0f} to {most:.0f}). {trial.sentence}",
-                  flush=True)
+            print(f"seed {seed}: {trial.title()}: {trial.verdict}, {trial.seconds:.0f} s (forecast {least:.0f} to {most:.0f}). "
+                  f"{trial.sentence}", flush=True)
     except unittest.SkipTest as why:
         print(why, file=sys.stderr)
-        return 3
+        is_skipped = True
     except KeyboardInterrupt:
-        print(table(trials))
+        print(table(outcomes))
         return 130
-    print(table(trials))
-    return 0 if all(trial.verdict in ("right", "not decided") for trial in trials) else 1
+    code, reasons = judge(outcomes)
+    print(table(outcomes), *reasons, sep="\n")
+    return SKIPPED if is_skipped and code != FAILED else code
 
 
 if __name__ == "__main__":
