@@ -31,7 +31,7 @@ class ComingFrom(unittest.TestCase):
                     self.assertRegex(result.out, rf"# \d+ rows? in \d+ cells?: {verdicts}\d* unchecked, \d+ skipped, 0 error")
 
     def test_options_in_the_text_exist(self):
-        text = support.run("run", "--help").out
+        text = "".join(support.run(program, "--help").out for program in ["run", "draw"])
         for option in re.findall(r"`(--[a-z-]+)", PAGE + OF_TORCH):
             if option != "--bind-to":
                 self.assertRegex(text, rf"(?m)^\s+{option}\b")

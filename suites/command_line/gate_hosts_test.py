@@ -69,10 +69,10 @@ sizes = ["64"]
         recorded = self.scaled(1)
         fingerprint, = {row["machine"] for row in self.rows}
         recorded.write_text(recorded.read_text().replace(fingerprint, "0badcafe"))
-        result, table = self.gate("--baseline", recorded, *self.on, "--json", self.folder / "gate.json", suite=self.SUITE)
+        result, table = self.gate("--baseline", recorded, *self.on, suite=self.SUITE)
         self.assertEqual((result.code, set(table.values())), (ENVIRONMENT, {"invalid"}), result)
         self.assertIn(f"its fingerprint is '0badcafe', here '{fingerprint}'", result.out)
-        self.assertEqual(json.loads((self.folder / "gate.json").read_text())["machine"], {"hostname": self.rows[0]["host"]})
+        self.assertEqual(self.told["machine"], {"hostname": self.rows[0]["host"]})
 
     def test_what_is_counted_is_what_is_run(self):
         for row, cell in zip(self.rows, self.CELLS):

@@ -86,8 +86,8 @@ class Gate(unittest.TestCase):
                 table = table_of(result.out)
                 self.junit_agrees(run.path / "gate.xml", table, *words)
                 self.summary_agrees(run.path / "gate.md", table)
-                told = support.verdicts_of((run.path / "gate.json").read_text())
-                self.assertEqual({cell["cell"]: cell["verdict"] for cell in told["cells"]}, table)
+                self.told = support.verdicts_of((run.path / "gate.json").read_text())
+                self.assertEqual({cell["cell"]: cell["verdict"] for cell in self.told["cells"]}, table)
                 self.rows = run.rows()[1]
                 return result, table
 
