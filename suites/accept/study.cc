@@ -72,10 +72,11 @@ Asked asked_of(const suites::TrialCell& cell, std::string_view noise) {
 
 /// Why the counts of a cell are not what is asked; empty: they are.
 std::string shortfall_of(const suites::TrialCell& cell, std::string_view noise, const suites::TrialCounts& counts) {
-  constexpr double kMostSeconds = 1, kSplits = 0.9, kAlarms = 0.02, kClearly = 0.1;
+  constexpr double kSplits = 0.9, kAlarms = 0.02, kClearly = 0.1;
   constexpr int kMostNodes = 1024;
-  if (!cell.is_full && cell.nodes <= kMostNodes && counts.analysis_s / counts.clusters > kMostSeconds) {
-    return fmt::format("the analysis takes more than {} s", kMostSeconds);
+  const double most_seconds = noise == "heavy" ? 2 : 1;  // heavy tails need six times the rounds
+  if (!cell.is_full && cell.nodes <= kMostNodes && counts.analysis_s / counts.clusters > most_seconds) {
+    return fmt::format("the analysis takes more than {} s", most_seconds);
   }
   if (cell.kind == "none") return counts.alarms > 1 + counts.clusters / 500 ? "more than 1 alarm in 500" : "";
   if (suites::older_share(cell.kind) > 0) {
@@ -85,7 +86,8 @@ std::string shortfall_of(const suites::TrialCell& cell, std::string_view noise, 
   }
   const Asked asked = asked_of(cell, noise);
   if (counts.f1() < asked.f1) return fmt::format("F1 is to be {:g}", asked.f1);
-  return counts.class_share() < asked.class_share ? fmt::format("class is to be {:g}", asked.class_share) : "";
+  const bool is_misnamed = counts.class_share() < asked.class_share && counts.named - counts.classed > 1;
+  return is_misnamed ? fmt::format("class is to be {:g}, or all but one", asked.class_share) : "";
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ struct TrialCounts {
   int splits = 0;
   long long tests = 0, rounds = 0;
   int within_forecast = 0;   ///< clusters with no more rounds than pairs_forecast told
-  double analysis_s = 0;     ///< all of it
+  double analysis_s = 0;     ///< all of it, in processor time
   double worst_s = 0;        ///< of one cluster
   std::string example = {};  ///< a cluster that went wrong
 
