@@ -87,6 +87,7 @@ class DeviceMachine {
     generation_ = number_ & (static_cast<std::uint64_t>(world_.generations) - 1);
     line_ = &world_.line(world_.here, place_.rank, place_.lane, generation_);
     told_ = identified_ = 0;
+    is_exposed_ = is_identified_ = false;
     const std::int64_t shift = segment * call.segment_bytes;
     mine_[static_cast<int>(Space::input)] =
         call.input == nullptr ? nullptr : const_cast<std::byte*>(call.input) + shift;
@@ -162,12 +163,17 @@ class DeviceMachine {
     meet();
     const std::uint64_t flag = number_ << 16U | op.phase;
     if (target_.thread() == 0) {
-      if ((op.marks & mark_exposes) != 0) {
+      // Once: a partner that heard of it may read it at any time.
+      if ((op.marks & mark_exposes) != 0 && !is_exposed_) {
         auto* const references = reinterpret_cast<std::uint64_t*>(line_->payload);
         references[0] = reinterpret_cast<std::uint64_t>(mine_[static_cast<int>(Space::input)]);
         references[1] = reinterpret_cast<std::uint64_t>(mine_[static_cast<int>(Space::output)]);
+        is_exposed_ = true;
       }
-      if ((op.marks & mark_identifies) != 0) line_->hash = hash_;
+      if ((op.marks & mark_identifies) != 0 && !is_identified_) {
+        line_->hash = hash_;
+        is_identified_ = true;
+      }
     }
     if (world_.devices > 1) announce_afar(operand->ranks, flag);
     if (target_.thread() == 0) Target::store_release(&line_->flag, flag);
@@ -514,6 +520,7 @@ class DeviceMachine {
   // The devices, a bit each, that have the line as it is, and its hash: of those that this thread tells.
   std::uint64_t told_ = 0;
   std::uint64_t identified_ = 0;
+  bool is_exposed_ = false, is_identified_ = false;  // the own line has the references, and the hash
   std::byte* mine_[5] = {};           // [Space]
   bool is_unpacked_ = false;          // scratch stands for what was heard by packets,
   std::int64_t unpacked_offset_ = 0;  // of which this is the beginning
