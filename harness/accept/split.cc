@@ -56,10 +56,11 @@ bool explains(const Split& split, std::vector<Finding>& culprits, const PairPlay
     }
     return is_slower_one(one.first) || (is_of_link(one) && is_slower_one(one.second));
   };
-  const auto explained = std::ranges::partition(culprits, [&](const Finding& one) { return !is_of_group(one); });
-  if (std::ranges::none_of(explained, [](const Finding& one) { return one.judgement.verdict == Verdict::fail; }))
-    return false;
-  culprits.erase(explained.begin(), explained.end());
+  const auto explained =
+      std::partition(culprits.begin(), culprits.end(), [&](const Finding& one) { return !is_of_group(one); });
+  const auto has_failed = [](const Finding& one) { return one.judgement.verdict == Verdict::fail; };
+  if (std::none_of(explained, culprits.end(), has_failed)) return false;
+  culprits.erase(explained, culprits.end());
   return true;
 }
 
