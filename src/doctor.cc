@@ -13,6 +13,7 @@
 #include "harness/doctor/hosts_diagnosis.h"
 #include "harness/machine/allowed_cores.h"
 #include "harness/process/spawn.h"
+#include "harness/process/starter.h"
 #include "harness/text/streams.h"
 #include "impl/tcp/interface.h"
 #include "impl/types/host_list.h"
@@ -84,6 +85,7 @@ Result<harness::HostLook> look_here() {
 }
 
 int answer() {
+  harness::leave_job();  // a process of mpirun may have started this one: what this one tries is no rank of that job
   const Status status = harness::answer_as_host(look_here);
   return status.is_ok() ? exit_ok : complain(status);
 }
@@ -106,11 +108,11 @@ int choose_doctor(const SweepOptions& options, bool as_json) {
 
 }  // namespace
 
+std::vector<std::string> examiner_command() { return {harness::resolve_program("/proc/self/exe"), "doctor", kAnswer}; }
+
 Result<std::vector<harness::Visit>> visit_hosts_of(const Settings& places) {
-  harness::VisitRequest request{.hosts = {},
-                                .agent = places.reach.agent,
-                                .interface = places.reach.interface,
-                                .program = {harness::resolve_program("/proc/self/exe"), "doctor", kAnswer}};
+  harness::VisitRequest request{
+      .hosts = {}, .agent = places.reach.agent, .interface = places.reach.interface, .program = examiner_command()};
   for (const NamedHost& host : places.conditions.topology.hosts) request.hosts.push_back(host.name);
   return harness::visit_hosts(request);
 }

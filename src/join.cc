@@ -23,6 +23,7 @@
 #include "impl/bootstrap/rendezvous.h"
 #include "impl/tcp/secret.h"
 #include "impl/types/host_list.h"
+#include "src/doctor.h"
 #include "src/jobs.h"
 #include "src/program.h"
 #include "src/usage.h"
@@ -143,7 +144,8 @@ int serve_host(const harness::JoinedHosts& hosts, const harness::Announcement* a
        .control = announcement == nullptr ? "" : announcement->control(),
        .control_socket = announcement == nullptr ? -1 : announcement->control_socket(),
        .rails = rails},
-      build_text(), harness::seen_on_host, [&](std::string_view what) {
+      {.build = build_text(), .look = harness::seen_on_host, .examiner = examiner_command()},
+      [&](std::string_view what) {
         harness::to_stderr(fmt::format("tutti: rank 0 on {} {}\n", hosts.all.front().name, what));
       });
   if (status.is_ok()) return exit_ok;

@@ -125,6 +125,38 @@ void Crew::go_on(std::chrono::milliseconds most) {
   processes_.service();
 }
 
+Result<std::vector<Result<std::string>>> Crew::examine(const std::vector<std::string>& questions,
+                                                       std::chrono::milliseconds patience) {
+  const int hosts = static_cast<int>(size());
+  for (int host = 0; host < hosts; ++host) {
+    if (!loss(host)) processes_.examine(host, questions.at(static_cast<std::size_t>(host)));
+  }
+  const auto end = Clock::now() + patience;
+  const auto is_silent = [this](int host) { return Clock::now() - processes_.heard(host) > kIdleSilence; };
+  const auto is_awaited = [&](int host) { return !loss(host) && !processes_.examined(host) && !is_silent(host); };
+  for (bool is_over = false; !is_over;) {
+    go_on(kStartTick);
+    if (is_interrupted()) return error(Code::aborted, "{}", interruption_text(interrupts_.signal()));
+    is_over = true;
+    for (int host = 0; host < hosts; ++host) is_over &= !is_awaited(host);
+    is_over |= Clock::now() > end;
+  }
+  std::vector<Result<std::string>> answers;
+  for (int host = 0; host < hosts; ++host) {
+    if (const auto& examined = processes_.examined(host)) {
+      answers.push_back(*examined);
+    } else if (loss(host)) {
+      answers.emplace_back(*loss(host));
+    } else {
+      const bool was_silent = is_silent(host);
+      answers.emplace_back(error(
+          Code::timeout, "it has {} within {} s", was_silent ? "sent nothing" : "not answered",
+          std::chrono::duration<double>(was_silent ? std::chrono::milliseconds(kIdleSilence) : patience).count()));
+    }
+  }
+  return answers;
+}
+
 void Crew::rest(std::chrono::milliseconds time) {
   for (const auto end = Clock::now() + time; Clock::now() < end && !is_interrupted();) go_on(kRestTick);
 }

@@ -52,6 +52,12 @@ class Crew {
   /// it returns. SIGINT, SIGTERM and SIGHUP end all (Ending::interrupted), and those of every later call. Between two
   /// calls, or rests, no more than some seconds may pass: hosts leave a launcher that falls silent.
   [[nodiscard]] std::vector<Outcome> run(const std::vector<CrewGroup>& groups);
+  /// Asks the examiners of all hosts that are not lost at once, each its question of `questions`, and waits for
+  /// `patience` at most. Returns by host what its examiner has printed. Errors of a host: why it is lost, or has no
+  /// answer; timeout. A host that has sent nothing for 10 s is not waited for. Errors: aborted: it was interrupted.
+  /// Called once.
+  [[nodiscard]] Result<std::vector<Result<std::string>>> examine(const std::vector<std::string>& questions,
+                                                                 std::chrono::milliseconds patience);
   /// Lets that time go by, unless it is interrupted.
   void rest(std::chrono::milliseconds time);
   [[nodiscard]] bool is_interrupted() const { return interrupts_.signal() != 0; }

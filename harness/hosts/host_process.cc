@@ -8,11 +8,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <poll.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
+#include "harness/hosts/examiner.h"
 #include "harness/hosts/frame_stream.h"
 #include "harness/hosts/host_talk.h"
 #include "harness/hosts/joined_hosts.h"
@@ -106,8 +108,8 @@ struct HostPlace {
 class HostProcess {
  public:
   /// `on_lost_launcher`: empty if the invitation, and the launcher's end, come over stdin.
-  HostProcess(FrameStream stream, HostPlace place, const OnLostLauncher& on_lost_launcher, const LookAtRanks& look)
-      : stream_(std::move(stream)), place_(std::move(place)), on_lost_launcher_(on_lost_launcher), look_(look) {}
+  HostProcess(FrameStream stream, HostPlace place, const OnLostLauncher& on_lost_launcher, const HostProgram& program)
+      : stream_(std::move(stream)), place_(std::move(place)), on_lost_launcher_(on_lost_launcher), program_(program) {}
 
   void say(const Frame& frame) { stream_.send(frame); }
 
@@ -121,6 +123,7 @@ class HostProcess {
       stream_.go_on();
       take_orders();
       for (auto& [group, work] : works_) work.step();
+      say_examined();
       say_alive();
       if (!is_to_end_) why = check();
     }
@@ -184,6 +187,8 @@ class HostProcess {
       const std::string& type = frame.value()->type;
       if (type == "leave") {
         is_to_end_ = true;
+      } else if (type == "examine") {
+        garbled_ = examine(frame.value()->text);
       } else if (type == "meet" || type == "payload" || type == "job" || type == "recall" || type == "end") {
         garbled_ = take_of_group(*frame.value());
       } else if (type != "alive") {
@@ -191,6 +196,24 @@ class HostProcess {
       }
       if (!garbled_.is_ok()) return;
     }
+  }
+
+  Status examine(const std::string& question) {
+    if (examiner_) return error(Code::io, "the launcher sends a second question for the examiner");
+    examiner_.emplace();
+    if (program_.examiner.empty()) {
+      say({"unexamined", error_text(error(Code::unavailable, "it has no examiner"))});
+    } else if (const Status started = examiner_->start(program_.examiner, question); !started.is_ok()) {
+      say({"unexamined", error_text(started)});
+    }
+    return {};
+  }
+
+  void say_examined() {
+    if (!examiner_) return;
+    const auto examined = examiner_->step();
+    if (!examined) return;
+    say(examined->is_ok() ? Frame{"examined", examined->value()} : Frame{"unexamined", error_text(examined->status())});
   }
 
   Status take_of_group(const Frame& sent) {
@@ -236,7 +259,7 @@ class HostProcess {
                                                            .control_socket = place_.control_socket,
                                                            .exchange = std::move(opening.exchange),
                                                            .domain = std::move(opening.domain)},
-                                                 send, look_);
+                                                 send, program_.look);
     if (const Status started = at->second.start(std::move(opening.payload), std::move(job).value()); !started.is_ok()) {
       at->second.fail(started);
     }
@@ -268,6 +291,7 @@ class HostProcess {
   Status conclude(const Status& why) {
     if (!why.is_ok()) say({"failed", error_text(why)});  // before the ends of its ranks say less
     for (auto& [group, work] : works_) work.end(word_of_loss());
+    if (examiner_) examiner_->end();
     // The launcher ends a job that has failed and one that is done alike.
     const bool is_done = std::ranges::all_of(works_, [](const auto& one) { return one.second.is_done(); });
     say({"left", ""});
@@ -291,14 +315,15 @@ class HostProcess {
   FrameStream stream_;
   HostPlace place_;
   OnLostLauncher on_lost_launcher_;
-  const LookAtRanks& look_;
+  const HostProgram& program_;
   Interrupts interrupts_;
   const pid_t launcher_ = ::getppid();  ///< or its agent
   Status garbled_;                      ///< what the launcher says is not understood
   bool is_to_end_ = false, is_alone_ = false;
   Clock::time_point heard_, looked_, said_;
-  std::map<int, Opening> openings_;  ///< by group
-  std::map<int, Work> works_;        ///< by group
+  std::map<int, Opening> openings_;   ///< by group
+  std::map<int, Work> works_;         ///< by group
+  std::optional<Examiner> examiner_;  ///< since the launcher asked for it
 };
 
 /// The address of each rail. Rails need networks of their own: what two have in common goes over one of them.
@@ -325,14 +350,13 @@ std::vector<HostRail> rails_of(const Invitation& invitation) {
   return rails;
 }
 
-Status serve(const Invitation& invitation, const std::string& build, const LookAtRanks& look,
-             const OnLostLauncher& on_lost_launcher) {
+Status serve(const Invitation& invitation, const HostProgram& program, const OnLostLauncher& on_lost_launcher) {
   ::signal(SIGPIPE, SIG_IGN);  // the agent may be gone before us
   auto reached = connect_to_launcher(invitation);
   if (reached.status().code() == Code::aborted && on_lost_launcher) on_lost_launcher("is gone");
   TUTTI_ASSIGN_OR_RETURN(ToLauncher launcher, std::move(reached));
   const machine::Machine described = describe_machine();
-  HostHello hello{.build = build,
+  HostHello hello{.build = program.build,
                   .name = tcp::hostname(),
                   .kernel = running_kernel(),
                   .cores = static_cast<int>(allowed_cores().size()),
@@ -356,25 +380,25 @@ Status serve(const Invitation& invitation, const std::string& build, const LookA
                        .interface = hello.interface,
                        .control = invitation.control,
                        .control_socket = invitation.control_socket},
-                      on_lost_launcher, look);
+                      on_lost_launcher, program);
   process.say({"hello", to_json(hello)});
   return process.run();
 }
 
 }  // namespace
 
-Status run_host_process(const std::string& build, const LookAtRanks& look) {
+Status run_host_process(const HostProgram& program) {
   TUTTI_ASSIGN_OR_RETURN(const std::string line, read_line());
   TUTTI_ASSIGN_OR_RETURN(const Invitation invitation, invitation_from(line));
   // The ranks that this process starts have them too.
   if (!invitation.backends.empty()) ::setenv(kBackendFolders, invitation.backends.c_str(), 1);
   if (!invitation.transports.empty()) ::setenv(kTransportFolders, invitation.transports.c_str(), 1);
-  return serve(invitation, build, look, {});
+  return serve(invitation, program, {});
 }
 
-Status serve_as_host_process(const Invitation& invitation, const std::string& build, const LookAtRanks& look,
+Status serve_as_host_process(const Invitation& invitation, const HostProgram& program,
                              const OnLostLauncher& on_lost_launcher) {
-  return serve(invitation, build, look, on_lost_launcher);
+  return serve(invitation, program, on_lost_launcher);
 }
 
 }  // namespace tutti::harness::hosts

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "harness/floors.h"
 #include "harness/hosts/host_talk.h"
@@ -14,16 +15,22 @@
 
 namespace tutti::harness::hosts {
 
+/// What a program gives its host processes.
+struct HostProgram {
+  std::string build;                  ///< compared with the launcher's
+  LookAtRanks look;                   ///< see Work
+  std::vector<std::string> examiner;  ///< its command (examiner.h); empty: it has none
+};
+
 /// From the invitation on stdin to the end. Nothing of the job is left here when it returns, unless this process is
-/// killed: then the kernel kills the ranks. `build`: compared with the launcher's. `look`: see Work. Errors:
-/// invalid_argument (no invitation), unavailable (the launcher cannot be reached), mismatch (another program answers),
-/// io.
-Status run_host_process(const std::string& build, const LookAtRanks& look);
+/// killed: then the kernel kills the ranks. Errors: invalid_argument (no invitation), unavailable (the launcher cannot
+/// be reached), mismatch (another program answers), io.
+Status run_host_process(const HostProgram& program);
 /// Called once if the launcher is lost before it has ended the job: "is gone", "has said nothing for 10 s".
 using OnLostLauncher = std::function<void(std::string_view what)>;
 /// run_host_process with an invitation that did not come over stdin, for a job of a starter (joined_hosts.h). Errors:
 /// also aborted, if the job has failed.
-Status serve_as_host_process(const Invitation& invitation, const std::string& build, const LookAtRanks& look,
+Status serve_as_host_process(const Invitation& invitation, const HostProgram& program,
                              const OnLostLauncher& on_lost_launcher);
 
 }  // namespace tutti::harness::hosts

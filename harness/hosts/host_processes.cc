@@ -273,6 +273,7 @@ void HostProcesses::hear(HostProcess& process) {
 Status HostProcesses::take(HostProcess& process, Frame frame) {
   if (frame.type == "hello") return take_hello(process, frame.text);
   if (frame.type == "failed") return error_from(frame.text);
+  if (frame.type == "examined" || frame.type == "unexamined") return take_examined(process, std::move(frame));
   if (frame.type == "left") process.has_left = true;
   if (frame.type == "left" || frame.type == "alive") return {};
   return take_of_group(number_of(process), frame);
@@ -284,6 +285,20 @@ Status HostProcesses::take_hello(HostProcess& process, std::string_view text) {
     return error(Code::unavailable, "its build is '{}', and this one is '{}'", hello.build, request_.build);
   }
   process.hello = std::move(hello);
+  return {};
+}
+
+Status HostProcesses::take_examined(HostProcess& process, Frame frame) {
+  if (!process.was_asked || process.examined) {
+    return error(Code::io, "it sends '{}', which no question has asked for", frame.type);
+  }
+  if (frame.type == "unexamined") {
+    process.examined = error_from(frame.text);
+  } else if (frame.text.size() > kMostExaminedBytes) {
+    process.examined = error(Code::io, "its answer has more than {} KiB", kMostExaminedBytes >> 10);
+  } else {
+    process.examined = std::move(frame.text);
+  }
   return {};
 }
 
@@ -329,6 +344,12 @@ void HostProcesses::look_for_losses() {
 void HostProcesses::lose(int host, const Status& why) {
   HostProcess& process = at(host);
   if (!process.loss) process.loss = why;
+}
+
+void HostProcesses::examine(int host, const std::string& question) {
+  TUTTI_ASSERT(!at(host).was_asked, "host {} is asked a second time", name(host));
+  at(host).was_asked = true;
+  at(host).stream.send({"examine", question});
 }
 
 void HostProcesses::dismiss(int host) {

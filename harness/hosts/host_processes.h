@@ -73,6 +73,10 @@ class HostProcesses {
   /// One that is lost shall end by itself, if it still hears: it gets no other message.
   void dismiss(int host);
   [[nodiscard]] bool has_left(int host) const { return of(host).has_left; }
+  /// Asks the examiner of the host's process. Requires: the host was not asked before.
+  void examine(int host, const std::string& question);
+  /// What its examiner has printed, or why there is no answer, once either is known.
+  [[nodiscard]] const std::optional<Result<std::string>>& examined(int host) const { return of(host).examined; }
   /// When something came from it last.
   [[nodiscard]] TimePoint heard(int host) const { return of(host).heard; }
   /// "`ssh b` said: no route": how the agent of a host stands that has not come.
@@ -108,6 +112,8 @@ class HostProcesses {
     FrameStream stream;
     bool has_come = false;
     std::optional<HostHello> hello;
+    bool was_asked = false;  ///< see examine
+    std::optional<Result<std::string>> examined;
     bool has_left = false;
     std::optional<Status> loss;
     TimePoint heard{};
@@ -137,6 +143,7 @@ class HostProcesses {
   void hear(HostProcess& process);
   Status take(HostProcess& process, Frame frame);
   Status take_hello(HostProcess& process, std::string_view text);
+  static Status take_examined(HostProcess& process, Frame frame);
   Status take_of_group(int host, const Frame& frame);
   void forgive_own_standstill();
   void look_for_losses();

@@ -8,7 +8,10 @@
 //                     alive     now and then: a silent host is lost
 //                     failed    code and message (error_text): it cannot go on
 //   launcher -> host  alive     now and then
-//                     leave     end all groups and leave
+//                     examine   a question for its examiner (examiner.h): one at most
+//   host -> launcher  examined  what the examiner has printed; or
+//                     unexamined  code and message: why there is no answer
+//   launcher -> host  leave     end all groups and leave
 //   host -> launcher  left      nothing is left here
 //
 // A host process serves groups of ranks, several at once. A job has one, a crew (crew.h) one after the other. These
@@ -57,6 +60,8 @@ inline constexpr std::chrono::milliseconds kAliveInterval(1000);
 inline constexpr std::chrono::milliseconds kUsualSilence(1000);
 /// A host process whose launcher is silent for this long ends its ranks.
 inline constexpr std::chrono::seconds kLauncherSilence(10);
+/// An examiner prints no more.
+inline constexpr std::size_t kMostExaminedBytes = std::size_t{1} << 20;
 
 /// The group of a job that has hosts of its own.
 inline constexpr int kOnlyGroup = 0;

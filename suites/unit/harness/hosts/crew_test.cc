@@ -7,9 +7,13 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "harness/process/waits.h"
+#include "suites/unit/harness/hosts/host_double.h"
 
 namespace tutti::harness::hosts {
 namespace {
@@ -38,11 +42,13 @@ class Crews : public testing::Test {
     std::string name = testing::TempDir() + "tutti-crew-XXXXXX";
     agent_ = ::mkdtemp(name.data());
     agent_ /= "agent";
-    std::ofstream(agent_) << "#!/bin/sh\n[ $1 = silent ] && exec sleep 60\nshift\nexec \"$@\"\n";
+    std::ofstream(agent_) << "#!/bin/sh\n[ $1 = silent ] && exec sleep 60\n"
+                          << "[ $1 = played ] && exec cat > ${0}-invitation\nshift\nexec \"$@\"\n";
     std::filesystem::permissions(agent_, std::filesystem::perms::owner_all);
   }
   ~Crews() override {
     crew_.end();
+    if (played_.joinable()) played_.join();
     std::filesystem::remove_all(agent_.parent_path());
   }
   Crews(const Crews&) = delete;
@@ -58,6 +64,42 @@ class Crews : public testing::Test {
     ASSERT_TRUE(started.is_ok()) << started.message();
   }
 
+  /// A crew of the hosts a and played. The latter sends these frames when it is asked, and then is silent.
+  void start_with_played(const std::vector<Frame>& answers) {
+    played_ = std::thread([this, answers] {
+      std::string line;
+      const auto is_there = [&] {
+        std::ifstream file(agent_.string() + "-invitation");
+        return std::getline(file, line) && !file.eof();
+      };
+      EXPECT_TRUE(nap_until(kPlayed, is_there));
+      const auto invitation = invitation_from(line);
+      ASSERT_TRUE(invitation.is_ok()) << invitation.status().message();
+      FrameStream host = come_as_host(invitation.value().address, invitation.value().key, 1, [] {});
+      host.send({"hello", to_json(HostHello{.build = build_of_crew_program(),
+                                            .name = "played",
+                                            .kernel = "k",
+                                            .description = "{}",
+                                            .interface = "127.0.0.1"})});
+      EXPECT_EQ(next_of(host, "examine"), kQuestion);
+      for (const Frame& frame : answers) host.send(frame);
+      EXPECT_TRUE(next_of(host, "leave").has_value());
+      host.send({"left", ""});
+      nap_until(kPlayed, [&host] {
+        host.go_on();
+        return host.has_sent_all();
+      });
+    });
+    start({"a", "played"}, 60s);
+  }
+
+  /// What the examiners of a and played print.
+  std::vector<Result<std::string>> examine(std::chrono::milliseconds patience) {
+    auto answers = crew_.examine({kQuestion, kQuestion}, patience);
+    EXPECT_TRUE(answers.is_ok()) << answers.status().message();
+    return answers.value();
+  }
+
   /// Its ranks, one a host, cannot read what they have to do.
   CrewGroup failing(const std::vector<int>& hosts) {
     CrewGroup group{.job = {}, .members = {}, .listener = &listener_};
@@ -69,6 +111,9 @@ class Crews : public testing::Test {
   }
 
   std::filesystem::path agent_;
+  static constexpr const char* kQuestion = R"({"interface": "127.0.0.1"})";
+
+  std::thread played_;
   Ignores listener_;
   Crew crew_;
 };
@@ -96,6 +141,36 @@ TEST_F(Crews, PlayAgainOnHostsWhereAGroupHasFailed) {
     EXPECT_THAT(ended[1].failure.message(), StartsWith("rank 0 on b: "));
   }
   for (int host = 0; host < 3; ++host) EXPECT_FALSE(crew_.loss(host).has_value());
+}
+
+TEST_F(Crews, ReturnWhatExaminersPrint) {
+  start_with_played({{"examined", "well"}});
+  const auto answers = examine(60s);
+  ASSERT_TRUE(answers[0].is_ok()) << answers[0].status().message();
+  EXPECT_THAT(answers[0].value(), HasSubstr(R"(tutti-doctor {"address":"127.0.0.1")"));
+  EXPECT_EQ(answers[1].value(), "well");
+}
+
+TEST_F(Crews, WaitForAnAnswerNoLongerThanAsked) {
+  start_with_played({});
+  const auto answers = examine(1s);
+  EXPECT_EQ(answers[1].status().code(), Code::timeout);
+  EXPECT_EQ(answers[1].status().message(), "it has not answered within 1 s");
+  EXPECT_FALSE(crew_.loss(1).has_value());
+}
+
+TEST_F(Crews, TakeNoAnswerThatIsTooLong) {
+  start_with_played({{"examined", std::string(kMostExaminedBytes + 1, 'x')}});
+  EXPECT_EQ(examine(60s)[1].status().message(), "its answer has more than 1024 KiB");
+  EXPECT_FALSE(crew_.loss(1).has_value());
+}
+
+TEST_F(Crews, LoseAHostThatAnswersTwice) {
+  start_with_played({{"unexamined", "no error text"}, {"examined", "well"}});
+  EXPECT_FALSE(examine(60s)[1].is_ok());
+  crew_.rest(100ms);
+  ASSERT_TRUE(crew_.loss(1).has_value());
+  EXPECT_EQ(crew_.loss(1)->message(), "it sends 'examined', which no question has asked for");
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 #include <unistd.h>
 
@@ -45,7 +47,7 @@ class HostProcessPlayed : public testing::Test {
                                 .control_socket = ranks_.get(),
                                 .rails = {"lo", "no-such0", "127.0.0.0/8"}};
     thread_ = std::thread([this, invitation] {
-      result_ = serve_as_host_process(invitation, "a build", see_nothing,
+      result_ = serve_as_host_process(invitation, {.build = "a build", .look = see_nothing, .examiner = examiner_},
                                       [this](std::string_view what) { lost_ = std::string(what); });
     });
     return let_host_in(listener_.socket.get(), key_of_launcher);
@@ -71,6 +73,15 @@ class HostProcessPlayed : public testing::Test {
     return std::move(rank).value();
   }
 
+  static std::string pid_file() { return testing::TempDir() + fmt::format("tutti-examiner-{}", ::getpid()); }
+  /// Once it has written its pid; 0: it has not.
+  static pid_t pid_of_examiner() {
+    pid_t pid = 0;
+    nap_until(kPlayed, [&] { return static_cast<bool>(std::ifstream(pid_file()) >> pid); });
+    std::filesystem::remove(pid_file());
+    return pid;
+  }
+
   void join() {
     if (thread_.joinable()) thread_.join();
   }
@@ -79,6 +90,7 @@ class HostProcessPlayed : public testing::Test {
   const tcp::Listener listener_ = tcp::listen_on("127.0.0.1").value();
   const std::string control_;
   const Descriptor ranks_;
+  std::vector<std::string> examiner_;
   std::thread thread_;
   Status result_;
   std::string lost_;
@@ -211,6 +223,62 @@ TEST_F(HostProcessRecalled, EndsWithItsLauncher) {
   join();
   EXPECT_EQ(lost_, "is gone");
   EXPECT_EQ(::kill(reader_.pid(), 0), -1) << "it has been killed and waited for";
+}
+
+TEST_F(HostProcessPlayed, HandsOnWhatItsExaminerPrints) {
+  examiner_ = {"cat"};
+  FrameStream launcher = start(key_);
+  ASSERT_TRUE(launcher.is_open());
+  launcher.send({"examine", "how are you?"});
+  EXPECT_EQ(next_of(launcher, "examined"), "how are you?\n");
+  launcher.send({"leave", ""});
+  EXPECT_TRUE(next_of(launcher, "left").has_value());
+  join();
+  EXPECT_TRUE(result_.is_ok()) << result_.message();
+}
+
+TEST_F(HostProcessPlayed, SaysWhyItsExaminerHasNoAnswer) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> kinds{
+      {{}, "it has no examiner"},
+      {{"/no/examiner"}, "cannot execute '/no/examiner': No such file or directory"},
+      {{"sh", "-c", "echo first; echo last >&2; exit 3"}, "its examiner exited with code 3: last"},
+      {{"sh", "-c", "kill -9 $$"}, "its examiner was killed by signal 9"},
+      {{"yes"}, "its examiner has printed more than 1024 KiB"}};
+  for (const auto& [command, why] : kinds) {
+    examiner_ = command;
+    FrameStream launcher = start(key_);
+    ASSERT_TRUE(launcher.is_open());
+    launcher.send({"examine", ""});
+    EXPECT_THAT(error_from(next_of(launcher, "unexamined").value_or("")).message(), StartsWith(why));
+    launcher.send({"leave", ""});
+    EXPECT_TRUE(next_of(launcher, "left").has_value());
+    join();
+  }
+}
+
+TEST_F(HostProcessPlayed, PlaysWhileItsExaminerRunsAndEndsIt) {
+  examiner_ = {"sh", "-c", "read pid < /proc/self/stat; echo ${pid%% *} > $0; exec sleep 60", pid_file()};
+  FrameStream launcher = start(key_);
+  ASSERT_TRUE(launcher.is_open());
+  launcher.send({"examine", ""});
+  const pid_t examiner = pid_of_examiner();
+  ASSERT_GT(examiner, 0);
+  launcher.send({"recall", "3 "});
+  EXPECT_EQ(next_of(launcher, "recalled"), "3 ");
+  EXPECT_TRUE(next_of(launcher, "alive").has_value());
+  launcher.send({"leave", ""});
+  EXPECT_TRUE(next_of(launcher, "left").has_value());
+  join();
+  EXPECT_EQ(::kill(examiner, 0), -1) << "it has been killed and waited for";
+}
+
+TEST_F(HostProcessPlayed, TakesOneQuestion) {
+  examiner_ = {"cat"};
+  FrameStream launcher = start(key_);
+  ASSERT_TRUE(launcher.is_open());
+  for (int i = 0; i < 2; ++i) launcher.send({"examine", ""});
+  EXPECT_EQ(error_from(next_of(launcher, "failed").value_or("")).message(),
+            "the launcher sends a second question for the examiner");
 }
 
 TEST_F(HostProcessPlayed, EndsWithItsLauncher) {
