@@ -154,6 +154,11 @@ int run_accept(AcceptRequest& request) {
   Inventory inventory = inventory_of(request, plan.value());
   auto owned = crew_of(request, plan.value());
   if (!owned.is_ok()) return complain(owned.status());
+  if (request.places.reach.joined != nullptr) {
+    auto of_joined = inventory_of_joined(*owned.value().on_hosts, plan.value());
+    if (!of_joined.is_ok()) return complain(of_joined.status());
+    inventory = std::move(of_joined).value();
+  }
   accept::Without without(*owned.value().crew, std::move(inventory.kept_out));
   CommandCrew crew(without, plan.value().job, end);
   const bool is_quiet = request.is_quiet || request.is_nagios;

@@ -13,7 +13,9 @@
 #include "harness/accept/leaves.h"
 #include "harness/cases/lists.h"
 #include "harness/cases/sweep.h"
+#include "harness/doctor/host_answers.h"
 #include "harness/hosts/crew.h"
+#include "harness/hosts/examiner.h"
 #include "harness/hosts/placed_job.h"
 #include "harness/measure/memory.h"
 #include "harness/record/row_json.h"
@@ -46,6 +48,7 @@ constexpr int kLeastRanksAlone = 2;
 constexpr auto kLeastDeadline = 5s;
 constexpr double kDeadlineTimes = 5;  // the median of the jobs before; of short ones the suite may say it
 constexpr auto kPause = 10s;
+constexpr auto kVisitPatience = harness::kExaminerPatience + 10s;  // an examiner that hangs ends by itself before
 
 constexpr std::string_view kShortKind = "short";  // see kind_of
 
@@ -437,5 +440,25 @@ accept::InitTimes HostsCrew::init() const {
 }
 
 void HostsCrew::pause() { crew_.rest(kPause); }
+
+Result<std::vector<harness::Visit>> HostsCrew::visit() {
+  std::vector<std::string> questions;
+  for (int node = 0; node < nodes(); ++node) {
+    // One that is lost is not asked.
+    const std::string interface = crew_.loss(node) ? "" : crew_.hello(node).interface;
+    questions.push_back(to_json(harness::LookRequest{.interface = interface, .launcher = {}, .reach = {}}));
+  }
+  TUTTI_ASSIGN_OR_RETURN(const auto answers, crew_.examine(questions, kVisitPatience));
+  std::vector<harness::Visit> visits;
+  for (int node = 0; node < nodes(); ++node) {
+    const auto& answer = answers.at(static_cast<std::size_t>(node));
+    harness::Visit& visit = visits.emplace_back();
+    visit.host = name_of(node);
+    auto look = answer.is_ok() ? harness::look_among(answer.value()) : Result<harness::HostLook>(answer.status());
+    visit.failure = look.status();
+    if (look.is_ok()) visit.look = std::move(look).value();
+  }
+  return visits;
+}
 
 }  // namespace tutti::program

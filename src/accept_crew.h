@@ -13,6 +13,7 @@
 
 #include "harness/accept/crew.h"
 #include "harness/accept/report.h"
+#include "harness/doctor/host_visits.h"
 #include "harness/hosts/crew.h"
 #include "impl/types/host_list.h"
 #include "impl/types/status.h"
@@ -59,6 +60,9 @@ class HostsCrew final : public harness::accept::Crew {
   [[nodiscard]] std::vector<std::vector<harness::accept::Outcome>> play(
       const std::vector<harness::accept::Group>& groups, const std::vector<harness::accept::Test>& tests) override;
   void pause() override;
+  /// Asks each host what `tutti doctor --hosts` asks, over the connection that its process has. Returns visits without
+  /// clocks, routes and logins. Errors: aborted: it was interrupted. Called once.
+  [[nodiscard]] Result<std::vector<harness::Visit>> visit();
   /// Why a test could not be played that is in the plan: no node is to blame for it. The tests are interrupted ones
   /// then.
   [[nodiscard]] const Status& failure() const { return failure_; }

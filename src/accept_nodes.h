@@ -17,7 +17,7 @@ namespace tutti::program {
 struct OwnedCrew {
   std::unique_ptr<harness::accept::Crew> below;  ///< if `crew` plays with it
   std::unique_ptr<harness::accept::Crew> crew;
-  const HostsCrew* on_hosts = nullptr;               ///< where it is one; within `crew`
+  HostsCrew* on_hosts = nullptr;                     ///< where it is one; within `crew`
   std::map<std::string, std::string> left_out = {};  ///< see stages_without
   bool are_leaves_known = false;
   std::string pretended = {};  ///< the text of the pretended cluster

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "harness/doctor/host_look.h"
+#include "impl/types/names.h"
 
 namespace tutti::harness::doctor {
 
@@ -14,6 +14,16 @@ std::optional<std::string_view> answer_in(std::string_view line) {
     if (first == '{' || (first >= '0' && first <= '9')) return answer;
   }
   return std::nullopt;
+}
+
+Result<HostLook> look_among(std::string_view printed) {
+  AnswerReader reader;
+  reader.take(printed);
+  if (const auto answer = reader.next()) return look_from_json(*answer);
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::string_view words = printed.substr(0, printed.find_last_not_of(kBlanks) + 1);
+  return error(Code::io, "its process has printed no answer{}{}", words.empty() ? "" : ": ",
+               shown(words.substr(words.rfind('\n') + 1)));
 }
 
 void AnswerReader::take(std::string_view bytes) {

@@ -8,13 +8,19 @@
 #include <string>
 #include <string_view>
 
+#include "harness/doctor/host_look.h"
 #include "harness/floors.h"
+#include "impl/types/status.h"
 
 namespace tutti::harness::doctor {
 
 /// The answer that a line ends with: what follows kWord, where that is followed by an object or a number. Nothing if
 /// the line has none.
 [[nodiscard]] std::optional<std::string_view> answer_in(std::string_view line);
+
+/// What a host's process says of the host, among all that the process has printed. Errors: io: its last line is quoted
+/// if there is no answer, else those of look_from_json.
+[[nodiscard]] Result<HostLook> look_among(std::string_view printed);
 
 /// Finds the answers in the bytes that come, in pieces of any length.
 class AnswerReader {

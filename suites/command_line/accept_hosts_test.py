@@ -248,6 +248,83 @@ class Started(joined_test.Joined):
         self.assertEqual([result.out + result.err for result in results[1:]], [""] * 3)
         self.assertEqual([run.left_behind() for run in runs], [[]] * 4)
 
+    def with_inventory(self, blocking="", budget="5s", **how):
+        """The processes of three hosts, one on each, and the path of the report."""
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="tutti-inventory-")))
+        (folder / "suite.toml").write_text(f'[[stage]]\nname = "inventory"\n{blocking}\n[[stage]]\nname = "alone"\n')
+        runs = self.start([1, 1, 1], "accept", "--suite", folder / "suite.toml", "--margin", "50%", "--budget", budget, "--json",
+                          folder / "json", **how)
+        return runs, folder / "json"
+
+    def test_a_host_that_differs_is_named_and_kept_out(self):
+        for blocking, verdict in [("", "PASS|UNTESTED|UNDECIDED|SUSPECT|FAIL"), ('blocking = ["cores"]', "ERROR")]:
+            with self.subTest(blocking):
+                runs, path = self.with_inventory(blocking=blocking, enter=lambda rank, command: [
+                    "taskset", "-c", str(min(os.sched_getaffinity(0))), *command] if rank == 2 else command)
+                results = self.ends(runs)
+                told = json.loads(path.read_text())
+                first, second, third = names = [node["node"] for node in told["nodes"]]
+                notes = [note["what"] for note in told["inventory"]]
+                cores, all_cores = len(os.sched_getaffinity(0)), os.cpu_count()
+                usual = f"{cores}" if cores == all_cores else f"{cores} of {all_cores}"
+                self.assertIn(f"cores differs: {usual} on {first} and {second}; 1 of {all_cores} on {third}", notes)
+                self.assertIn(f"{first}, {second} and {third} are one machine", notes)
+                self.assertEqual([note for note in notes if "clock" in note or "does not reach" in note or "it took" in note], [])
+                self.assertIn("# inventory: cores differs: ", results[0].out)
+                self.assertRegex(results[0].out, rf"(?m)^  {third} +({verdict})")
+                kept_out = f"its cores is 1 of {all_cores}: most hosts have {usual}"
+                self.assertEqual(kept_out in results[0].out, bool(blocking), results[0])
+                self.assertEqual([name for name in names if f"host {name} is not examined" in results[0].out], [])
+                self.assertEqual([run.left_behind() for run in runs], [[]] * 3)
+
+    def test_without_the_stage_no_host_is_examined(self):
+        results = self.ends(self.start([1, 1], "accept", "--stages", "alone", "--margin", "50%", "--budget", "1s"))
+        self.assertNotIn("# inventory", results[0].out)
+
+    def examiner_of(self, run):
+        """The process by which a host's process looks at its host."""
+        end = time.monotonic() + support.patience(30)
+        while time.monotonic() < end and run.process.poll() is None:
+            for pid in run.living():
+                if support.command_of(pid)[1:] == ["doctor", "--answer"]:
+                    return pid
+            time.sleep(0.005)
+        raise AssertionError(f"no examiner: {run.texts()}")
+
+    def slow_on_the_second(self):
+        """A reference takes all its time there, and so does the examiner."""
+        folder = self.enterContext(tempfile.TemporaryDirectory(prefix="tutti-backends-"))
+        name = "libtutti_backend_asleep.so"
+        (pathlib.Path(folder) / name).symlink_to(pathlib.Path(os.environ["TUTTI_LAZY_BACKENDS"]) / name)
+        return lambda rank: {"TUTTI_BACKENDS": folder} if rank == 1 else {}
+
+    def test_an_examiner_that_is_killed_is_a_note(self):
+        runs, path = self.with_inventory(own=self.slow_on_the_second())
+        os.kill(self.examiner_of(runs[1]), signal.SIGKILL)
+        results = self.ends(runs)
+        told = json.loads(path.read_text())
+        second = told["nodes"][1]["node"]
+        notes = [note["what"] for note in told["inventory"]]
+        self.assertIn(f"host {second} is not examined: its examiner was killed by signal 9: it said nothing", notes, results)
+        self.assertEqual(len([note for note in notes if note.endswith("are one machine")]), 1, notes)
+        self.assertNotEqual(told["nodes"][1]["verdict"], "ERROR")
+        self.assertEqual([run.left_behind() for run in runs], [[]] * 3)
+
+    @support.at_night
+    def test_a_host_that_stops_while_it_is_examined_is_not_waited_for(self):
+        runs, path = self.with_inventory(budget="30s", own=self.slow_on_the_second())
+        self.examiner_of(runs[1])
+        os.kill(runs[1].process.pid, signal.SIGSTOP)
+        first, _, third = runs
+        self.ends([first, third])
+        os.kill(runs[1].process.pid, signal.SIGCONT)
+        self.ends(runs[1:2])
+        told = json.loads(path.read_text())
+        second = told["nodes"][1]["node"]
+        self.assertIn(f"host {second} is not examined: it has sent nothing within 10 s", [note["what"] for note in told["inventory"]])
+        self.assertEqual(told["nodes"][1]["verdict"], "FAIL")
+        self.assertEqual([run.left_behind() for run in runs], [[]] * 3)
+
     def test_one_host_is_refused(self):
         results = self.ends(self.start([2], "accept"))
         self.assertEqual(results[0].code, 2, results)

@@ -355,6 +355,8 @@ def trial_accept(starter, machines):
             problems.append(f"{len(tests)} tests\n{text}")
         if {line["ending"] for line in tests} - {"measured", "interrupted"}:
             problems.append(f"a test that failed: {tests}")
+        if not any(f"# inventory: {one} and {other} are one machine" in text for one, other in [names, names[::-1]]):
+            problems.append(f"its inventory has not both machines\n{text}")
         return problems + starter.exclusion_problems(machines)
 
 

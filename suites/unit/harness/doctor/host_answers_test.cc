@@ -63,5 +63,51 @@ TEST(HostAnswers, MuchMayStandBeforeOneAndNotWithoutEnd) {
   }
 }
 
+std::string text_of_look() {
+  return to_json(HostLook{.hostname = "a",
+                          .build = "tutti 1",
+                          .machine = "m",
+                          .address = "192.0.2.1",
+                          .listens = "192.0.2.1:4000",
+                          .facts = {{"kernel", "6.1"}},
+                          .condition = "{}",
+                          .findings = {{"steal", Severity::spoils, "what", "why", "advice"}}});
+}
+
+TEST(HostAnswers, TheLookIsFoundAmongWhatAProcessPrints) {
+  const auto look = look_among("a library greets\ntutti-doctor " + text_of_look() + "\nand says good bye");
+  ASSERT_TRUE(look.is_ok()) << look.status().message();
+  EXPECT_EQ(look.value().hostname, "a");
+  ASSERT_EQ(look.value().facts.size(), 1U);
+  EXPECT_EQ(look.value().facts[0].value, "6.1");
+  ASSERT_EQ(look.value().findings.size(), 1U);
+  EXPECT_EQ(look.value().findings[0].severity, Severity::spoils);
+}
+
+TEST(HostAnswers, ALookThatAStrangerHasWrittenIsRefused) {
+  const auto why = [](const std::string& printed) { return std::string(look_among(printed).status().message()); };
+  EXPECT_EQ(why(""), "its process has printed no answer");
+  EXPECT_EQ(why(" \n"), "its process has printed no answer");
+  EXPECT_EQ(why("hello\n\x1b[31mno\n"), "its process has printed no answer: \\x1b[31mno");
+  EXPECT_EQ(why("tutti-doctor " + text_of_look()).substr(0, 34), "its process has printed no answer:")
+      << "its line has no end";
+  EXPECT_EQ(why("tutti-doctor 17\n"), "what a host says of itself is not a JSON object");
+  EXPECT_EQ(why("tutti-doctor {\"facts\":" + std::string(100'000, '[') + "\n"),
+            "what a host says of itself is not a JSON object");
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{R"("kernel")", "7"},
+                                                        {R"(["kernel","6.1"])", "\"kernel\""},
+                                                        {R"([["kernel","6.1"]])", R"({"kernel":{}})"},
+                                                        {R"("hostname":"a")", R"("hostname":null)"},
+                                                        {R"("severity":"spoils")", R"("severity":[])"},
+                                                        {R"("seconds":0.0)", R"("seconds":"0")"}}) {
+    std::string text = text_of_look();
+    const std::size_t at = text.find(from);
+    ASSERT_NE(at, text.npos) << from;
+    text.replace(at, from.size(), to);
+    EXPECT_THAT(why("tutti-doctor " + text + "\n"), testing::StartsWith("what a host says of itself: ")) << text;
+  }
+}
+
 }  // namespace
 }  // namespace tutti::harness::doctor
