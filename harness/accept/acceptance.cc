@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -109,11 +110,14 @@ class Acceptance {
       });
     }
     report_.findings.is_interrupted |= observer_.is_stopped();
-    const bool are_pairs_missing = has(plan_, "pairs") && report_.findings.planned_rounds == 0;
-    if (report_.findings.is_interrupted && are_pairs_missing) {
-      for (NodeFigures& node : report_.findings.nodes) {
-        if (node.verdict == Verdict::pass) node.verdict = Verdict::untested;
-      }
+    if (alone && !observer_.is_stopped())
+      tested_.insert(stage_of("alone").nodes.begin(), stage_of("alone").nodes.end());
+    const bool are_pairs_missing =
+        report_.findings.is_interrupted && has(plan_, "pairs") && report_.findings.planned_rounds == 0;
+    const bool has_tests = std::ranges::any_of(plan_.stages, [](const std::string& one) { return one != "inventory"; });
+    for (int node = 0; has_tests && node < std::ssize(report_.findings.nodes); ++node) {
+      Verdict& verdict = report_.findings.nodes[at(node)].verdict;
+      if (verdict == Verdict::pass && (are_pairs_missing || !tested_.contains(node))) verdict = Verdict::untested;
     }
     return std::move(report_);
   }
@@ -326,6 +330,7 @@ class Acceptance {
         play(nodes);
         compare_library(stage);
       });
+      if (stage != "alone" && !observer_.is_stopped()) tested_.insert(nodes.begin(), nodes.end());  // it visits twice
     }
   }
 
@@ -337,6 +342,7 @@ class Acceptance {
   std::optional<OnLeaves> on_leaves_;  ///< if speeds have shown them
   const AcceptPlan& plan_;
   PairsPlan pairs_;
+  std::set<int> tested_;         ///< nodes that a stage has tested to its end
   std::vector<int> lost_alone_;  ///< nodes that did not answer, hung or computed wrongly by themselves
   Observer& observer_;
   AcceptReport report_;

@@ -154,7 +154,7 @@ class Suites(Cluster):
 
     def test_a_pretended_cluster_runs_no_command(self):
         result = self.with_suite(STAGE.format("job") + 'command = ["false"]\n', USUAL)
-        self.assertEqual(result.code, 0, result)
+        self.assertEqual(result.code, 3, result)
         self.assertIn("# stage job is left out: a pretended cluster runs no command", result.out)
 
     def test_a_line_says_how_its_test_compares(self):

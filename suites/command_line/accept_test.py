@@ -145,6 +145,16 @@ class Pretended(Cluster):
         self.assertEqual((result.code, result.out), (2, ""), result)
         self.assertIn("--baseline: its messages are of 4M, these of 1M: --message-size 4M", result.err)
 
+    def test_a_node_that_no_stage_has_tested_has_not_passed(self):
+        for nodes, stages, more in [(6, "alone", ["--budget", "1us"]), (6, "shifts,rings", ["--budget", "1us"]), (6, "groups", ["--budget", "1us"]),
+                                    (6, "soak,job", ["--budget", "1us"]), (2, "shifts", [])]:
+            with self.subTest((nodes, stages)):
+                result = self.accept(f"nodes = {nodes}\n", "--stages", stages, *more, "--exclude", self.folder / "x")
+                self.assertEqual(result.code, 3, result)
+                self.assertIn(f"0 of {nodes} nodes passed, {nodes} untested.", result.out)
+                hosts = (self.folder / "x.exclude.hosts").read_text().splitlines()
+                self.assertEqual([line for line in hosts if not line.startswith("#")], [], hosts)
+
     def test_what_was_not_tested_has_not_passed(self):
         result = self.accept("nodes = 64\nleaf = 16\n" + FAULT.format("nic-out", 'node = "node17"\nshare = "31%"'), "--budget", "1us",
                              "--exclude", self.folder / "x", "--prometheus", self.folder / "x.prom")
