@@ -169,10 +169,10 @@ Result<std::optional<Variant>> make_device_limit(Runner& runner, DeviceLimit& ba
   TUTTI_ASSIGN_OR_RETURN(const Reason why_copy, runner.first_reason(backend.can_triad()));
   backend.set_triad(false);
   if (!why_copy.is_any()) {
-    const auto choose = [&backend](bool is_second) { backend.set_triad(is_second); };
-    TUTTI_ASSIGN_OR_RETURN(const bool is_triad,
-                           is_second_faster(runner, variant.value(), {.seed = like.seed, .end_ns = end_ns}, choose));
-    backend.set_triad(is_triad);
+    const auto choose = [&backend](int way) { backend.set_triad(way == 1); };
+    TUTTI_ASSIGN_OR_RETURN(const int way,
+                           fastest_way(runner, variant.value(), {.seed = like.seed, .end_ns = end_ns}, 2, choose));
+    choose(way);
   }
   return std::optional(std::move(variant).value());
 }

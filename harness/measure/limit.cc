@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <map>
 #include <sched.h>
 #include <tuple>
@@ -205,6 +206,11 @@ class LimitBackend::PreparedShares final : public Prepared {
   };
 
   void make(const Move& move) const {
+    const bool is_copy = move.sources.size() == 1 && case_.op != Op::avg;
+    if (is_copy && backend_.stores_ == Stores::of_library) {
+      for (std::byte* const to : move.destinations) std::memcpy(to, move.sources.front(), move.bytes);
+      return;
+    }
     kernel_({.destinations = move.destinations.data(),
              .destination_count = static_cast<int>(move.destinations.size()),
              .sources = move.sources.data(),
@@ -212,7 +218,7 @@ class LimitBackend::PreparedShares final : public Prepared {
              .bytes = move.bytes,
              .ranks = case_.ranks,
              .is_final = case_.op == Op::avg,
-             .streamed = backend_.streamed_});
+             .streamed = backend_.stores_ == Stores::past_cache ? kAllDestinations : 0});
   }
   /// A slice of each of a rank's moves, in their order: what goes on from another is of the same slice.
   void make_of(int team) const {
@@ -304,22 +310,21 @@ Status LimitBackend::connect(Runner& runner) {
   return {};
 }
 
-Result<bool> is_second_faster(Runner& runner, Variant& variant, const LimitTrial& trial,
-                              const std::function<void(bool is_second)>& choose) {
-  std::array<double, 2> best_us{};
+Result<int> fastest_way(Runner& runner, Variant& variant, const LimitTrial& trial, int ways,
+                        const std::function<void(int way)>& choose) {
+  std::vector<double> best_us;
   const std::int64_t begin_ns = monotonic_ns();
-  for (const bool is_second : {false, true}) {
-    choose(is_second);
-    const std::int64_t share_ns = is_second ? trial.end_ns : begin_ns + (trial.end_ns - begin_ns) / 2;
+  for (int way = 0; way < ways; ++way) {
+    choose(way);
+    const std::int64_t share_ns = begin_ns + (trial.end_ns - begin_ns) * (way + 1) / ways;
     TUTTI_ASSIGN_OR_RETURN(const std::int64_t until_ns, runner.agree(share_ns));
+    const std::uint64_t salt =
+        (trial.seed << 32U) + 2 * static_cast<std::uint64_t>(way) + 1 + (std::uint64_t{1} << 31U);
     TUTTI_ASSIGN_OR_RETURN(const BlockResult result,
-                           run_block(runner, variant,
-                                     {.salt = (trial.seed << 32U) + (is_second ? 3U : 1U) + (std::uint64_t{1} << 31U),
-                                      .samples = kTrialSamples,
-                                      .end_ns = until_ns}));
-    best_us[is_second ? 1 : 0] = std::ranges::min(result.samples, {}, &Sample::global_us).global_us;
+                           run_block(runner, variant, {.salt = salt, .samples = kTrialSamples, .end_ns = until_ns}));
+    best_us.push_back(std::ranges::min(result.samples, {}, &Sample::global_us).global_us);
   }
-  return best_us[1] < best_us[0];
+  return static_cast<int>(std::ranges::min_element(best_us) - best_us.begin());
 }
 
 Result<std::optional<Variant>> make_limit(Runner& runner, LimitBackend& backend, const Variant::Request& like,
@@ -338,10 +343,10 @@ Result<std::optional<Variant>> make_limit(Runner& runner, LimitBackend& backend,
   if (why_none.is_any()) return std::optional<Variant>();
   TUTTI_RETURN_IF_ERROR(backend.connect(runner));
 
-  const auto choose = [&backend](bool is_streamed) { backend.set_streamed(is_streamed); };
-  TUTTI_ASSIGN_OR_RETURN(const bool is_streamed,
-                         is_second_faster(runner, variant.value(), {.seed = like.seed, .end_ns = end_ns}, choose));
-  backend.set_streamed(is_streamed);
+  const auto choose = [&backend](int way) { backend.set_stores(static_cast<LimitBackend::Stores>(way)); };
+  TUTTI_ASSIGN_OR_RETURN(const int way, fastest_way(runner, variant.value(), {.seed = like.seed, .end_ns = end_ns},
+                                                    LimitBackend::kWays, choose));
+  choose(way);
   return std::optional(std::move(variant).value());
 }
 

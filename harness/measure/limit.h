@@ -89,8 +89,11 @@ class LimitBackend final : public Backend {
   Status connect(Runner& runner);
   /// What was prepared and not connected is not to be.
   void forget() { unconnected_.clear(); }
-  /// Whether what is prepared stores past the cache.
-  void set_streamed(bool is_streamed) { streamed_ = is_streamed ? kAllDestinations : 0; }
+  /// How what is prepared stores: in the ways of kernels, or as the C library copies, where a copy is all there is to
+  /// do.
+  enum class Stores { in_cache, past_cache, of_library };
+  static constexpr int kWays = 3;  ///< of Stores
+  void set_stores(Stores stores) { stores_ = stores; }
 
  private:
   class PreparedShares;
@@ -98,24 +101,24 @@ class LimitBackend final : public Backend {
   Domain& domain_;
   std::vector<int> ranks_;
   std::string name_{kLimitName};
-  std::uint64_t streamed_ = 0;
+  Stores stores_ = Stores::in_cache;
   int teams_of_rank_ = 0;  ///< 0: the thread that calls moves
   std::unique_ptr<HostTeams> teams_;
   std::vector<PreparedShares*> unconnected_;
 };
 
-/// A trial of the two ways in which a limit can be measured.
+/// A trial of the ways in which a limit can be measured.
 struct LimitTrial {
   std::uint64_t seed = 1;
   std::int64_t end_ns = 0;  ///< CLOCK_MONOTONIC, the same on all runners
 };
-/// Whether the second way is the faster one; `choose` takes whether that comes next. All runners call it. Errors: those
-/// of the runner and the variant.
-[[nodiscard]] Result<bool> is_second_faster(Runner& runner, Variant& variant, const LimitTrial& trial,
-                                            const std::function<void(bool is_second)>& choose);
+/// The fastest of `ways` ways, from 0 on; `choose` takes the one that comes next. All runners call it. Errors: those of
+/// the runner and the variant.
+[[nodiscard]] Result<int> fastest_way(Runner& runner, Variant& variant, const LimitTrial& trial, int ways,
+                                      const std::function<void(int way)>& choose);
 
 /// The variant of a cell's limit; nullopt where the cell has no limit. A trial that ends by `end_ns` (CLOCK_MONOTONIC,
-/// the same on all runners) chooses the faster kind of stores. All runners call it.
+/// the same on all runners) chooses the fastest of Stores. All runners call it.
 /// Errors: those of the runner.
 [[nodiscard]] Result<std::optional<Variant>> make_limit(Runner& runner, LimitBackend& backend,
                                                         const Variant::Request& like, std::int64_t end_ns);

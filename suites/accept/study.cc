@@ -65,8 +65,10 @@ Asked asked_of(const suites::TrialCell& cell, std::string_view noise) {
   for (const Miss& miss : kMisses) {
     if (miss.noise == noise && miss.nodes == cell.nodes && miss.kind == cell.kind) return miss.asked;
   }
-  constexpr int kFew = 4, kFewInTails = 16;
+  constexpr int kFew = 4, kFewInTails = 16, kMany = 1024;
   if (noise == "heavy" && cell.nodes <= kFewInTails) return {.f1 = 0.9, .class_share = 0};
+  // Nodes differ by 1.5 %: in one cluster of three a healthy one is beyond the margin.
+  if (noise == "heavy" && cell.nodes >= kMany) return {.f1 = 0.85, .class_share = 0.7};
   return {.f1 = cell.nodes <= kFew ? 0.9 : 0.95, .class_share = 0.95};
 }
 

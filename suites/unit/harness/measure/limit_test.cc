@@ -162,9 +162,9 @@ std::int64_t wrong_after_a_call(const Cell& cell) {
                               monotonic_ns() + 20'000'000)
                        .value();
     ASSERT_TRUE(variant.has_value());
-    for (const bool is_streamed : {false, true}) {
-      backend.set_streamed(is_streamed);
-      variant->refill(is_streamed ? 77 : 78);
+    for (int way = 0; way < LimitBackend::kWays; ++way) {
+      backend.set_stores(static_cast<LimitBackend::Stores>(way));
+      variant->refill(static_cast<std::uint64_t>(77 + way));
       ASSERT_TRUE(runner.start_together().is_ok());
       RankTimes times;
       ASSERT_TRUE(variant->run(times).is_ok());
