@@ -330,6 +330,22 @@ std::string sentence_of(const AcceptReport& report, const Finding& finding) {
   return fmt::format("rail {}: {}{}", rail_of(report, finding), sentence, other_rails_text(report, finding));
 }
 
+std::string alike_sentence(const AcceptReport& report) {
+  constexpr double kAlike = 0.01;  // of a speed
+  std::vector<int> nodes;
+  double least = 0, most = -1;
+  for (const Finding& finding : report.findings.parts) {
+    const bool is_slow = finding.judgement.verdict == Verdict::fail && !finding.judgement.is_fast;
+    if (!is_slow || (finding.what != Class::node && finding.what != Class::nic)) continue;
+    nodes.push_back(finding.first);
+    least = std::min(least, finding.judgement.middle);
+    most = std::max(most, finding.judgement.middle);
+  }
+  if (nodes.size() < 2 || most - least > kAlike * static_cast<double>(nodes.size())) return {};
+  return fmt::format("{} are slower by the same share, {} to {} %: nodes of another kind look so too",
+                     names_of(report, nodes), signed_percent(most), signed_percent(least));
+}
+
 std::vector<std::string> dip_sentences(const AcceptReport& report) {
   constexpr double kDip = 0.2;  // of the bandwidth
   std::vector<std::string> sentences;

@@ -18,6 +18,8 @@ namespace tutti::harness::accept {
 /// What the stages cannot tell of this cluster, each with its reason: no verdict says anything about it.
 [[nodiscard]] std::vector<std::string> untested_sentences(const AcceptReport& report);
 
+/// Says of two and more nodes that fail by the same share that another kind of hardware looks so too; empty: none do.
+[[nodiscard]] std::string alike_sentence(const AcceptReport& report);
 /// Where a larger message of the groups has a bandwidth far below that of a smaller one. It is no verdict: a rule of
 /// the library, or a buffer that no longer fits, makes one too.
 [[nodiscard]] std::vector<std::string> dip_sentences(const AcceptReport& report);

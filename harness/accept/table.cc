@@ -311,6 +311,7 @@ std::string accept_table(const AcceptReport& report) {
       text += fmt::format("# {}: {}\n", to_string(finding.judgement.verdict), sentence_of(report, finding));
     }
   }
+  if (const std::string sentence = alike_sentence(report); !sentence.empty()) text += fmt::format("# {}\n", sentence);
   for (const std::string& sentence : untested_sentences(report)) text += fmt::format("# {}\n", sentence);
   if (!report.findings.leaves.empty()) {
     const std::vector<std::string> sizes = sizes_of_leaves(report);

@@ -19,7 +19,7 @@ namespace tutti::harness::report {
 inline constexpr std::string_view kFlightPrefix = "tutti_rank_";
 
 /// The pickle (protocol 2) of one of `ranks` ranks: `version`, `pg_config` with one group of all ranks, and `entries`,
-/// one for each call. The v forms, those of pairs, scan and exscan have no name in fr_trace and are left out.
+/// one for each call. The v forms, those of pairs, scan and exscan are left out: not every fr_trace knows a name for them.
 [[nodiscard]] std::string flight_pickle(int ranks, std::span<const StartedCall> calls);
 
 /// Writes the pickle of each rank of which something is known into the folder, and then removes those of all other

@@ -130,6 +130,15 @@ class Pretended(Cluster):
                     self.assertIn("UNDECIDED. 8 nodes are ", result.out)
                     self.assertIn("The slower ones: node9, node10, node11, node12, node13, node14, node15 and node16", result.out)
 
+    def test_a_few_nodes_that_are_slow_alike_may_be_of_another_kind(self):
+        result = self.accept('nodes = 16\nleaf = 4\nolder = "12.5%"\nolder_by = "15%"\n', "--stages", "pairs")
+        self.assertEqual(result.code, 4, result)
+        self.assertRegex(result.out, r"(?m)^# node15 and node16 are slower by the same share, -1\d\.\d to -1\d\.\d %: nodes of another kind look so too$")
+        result = self.accept(USUAL + FAULT.format("nic", 'node = "node5"\nshare = "15%"') + FAULT.format("nic", 'node = "node9"\nshare = "30%"'),
+                             "--stages", "pairs")
+        self.assertEqual(result.code, 4, result)
+        self.assertNotIn("nodes of another kind", result.out)
+
     def test_a_baseline_says_which_of_two_kinds_is_right(self):
         self.accept("nodes = 16\nleaf = 16\n", "--json", self.folder / "good.json")
         result = self.accept("nodes = 16\nleaf = 16\n" + OLDER.format("50%"), "--baseline", self.folder / "good.json",
