@@ -35,6 +35,7 @@ class Culprits {
     add_nodes();
     add_uplinks();
     add_links();
+    drop_uplinks_of_slow_leaves();
     return std::move(found_);
   }
 
@@ -61,6 +62,7 @@ class Culprits {
       const double middle = median_of_numbers(beside);
       for (std::size_t i = 0; i < nodes.size(); ++i) off[i].push_back(speeds[i] - middle);
     }
+    std::set<int> slow_nodes;
     std::set<int> slow;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       constexpr double kClearly = 0.75;  // of the margin
@@ -163,6 +165,19 @@ class Culprits {
     }
   }
 
+  /// If most nodes of a leaf are slow themselves, its uplink is not to blame.
+  void drop_uplinks_of_slow_leaves() {
+    constexpr double kMost = 0.75;
+    std::map<int, int> slow, all;  // by leaf
+    for (const Finding& one : found_) {
+      if (is_of_node(one) && is_slow(one.judgement)) ++slow[player_.leaves()[at(one.first)]];
+    }
+    for (const int node : player_.nodes()) ++all[player_.leaves()[at(node)]];
+    std::erase_if(found_, [&](const Finding& one) {
+      return is_of_leaf(one) && slow[one.first] > 1 && slow[one.first] >= kMost * all[one.first];
+    });
+  }
+
   void add_links() {
     std::map<std::pair<int, int>, Judgement> links;  // by sender and receiver, those that do not pass
     for (const auto& [part, evidence] : repeats_.evidence()) {
@@ -210,18 +225,28 @@ std::vector<Finding> culprits_of(PairPlayer& player, const PairsPlan& plan, cons
 }
 
 bool is_level_in_doubt(const std::vector<Finding>& found, const PairPlayer& player) {
-  constexpr double kMostFast = 0.2, kMostSlow = 1.0 / 3, kMostLinks = 0.25;  // of the nodes
-  constexpr double kFewLinks = 8;
-  std::ptrdiff_t fast = 0, slow = 0, links = 0;
+  constexpr double kMostFast = 0.2, kMostSlow = 1.0 / 3;  // of the nodes
+  constexpr double kMostLinks = 0.1;                      // of the pairs, within leaves and between them
+  constexpr std::ptrdiff_t kFewLinks = 8;
+  std::ptrdiff_t fast = 0, slow = 0;
+  std::array<std::ptrdiff_t, 2> links{}, pairs{};
   for (const Finding& finding : found) {
     if (finding.judgement.verdict != Verdict::fail) continue;
-    links += is_of_link(finding);
+    if (is_of_link(finding)) ++links.at(player.is_far(finding.first, finding.second) ? 1 : 0);
     if (is_of_node(finding)) ++(finding.what == Class::too_fast ? fast : slow);
   }
+  for (const int one : player.nodes()) {
+    for (const int other : player.nodes()) {
+      if (one < other) ++pairs.at(player.is_far(one, other) ? 1 : 0);
+    }
+  }
+  const auto are_too_many = [&](std::size_t path) {
+    return links.at(path) > kFewLinks &&
+           static_cast<double>(links.at(path)) > kMostLinks * static_cast<double>(pairs.at(path));
+  };
   const auto nodes = static_cast<double>(player.nodes().size());
   return (fast >= 2 && static_cast<double>(fast) > kMostFast * nodes) ||
-         (slow >= 2 && static_cast<double>(slow) > kMostSlow * nodes) ||
-         static_cast<double>(links) > std::max(kFewLinks, kMostLinks * nodes);
+         (slow >= 2 && static_cast<double>(slow) > kMostSlow * nodes) || are_too_many(0) || are_too_many(1);
 }
 
 std::optional<Finding> fleet_against(const Baseline& baseline, const FirstPass& pass, const PairPlayer& player,
@@ -256,13 +281,16 @@ std::vector<Finding> unsteady_nodes(const FirstPass& pass, const Fit& fit, const
     std::array<int, kWindows> all{}, slow{};
   };
   std::set<std::pair<int, int>> links;
+  std::set<int> slow_nodes;
   for (const Finding& one : known) {
     if (is_of_link(one)) links.insert(std::minmax(one.first, one.second));
+    if (is_of_node(one) && one.judgement.verdict == Verdict::fail) slow_nodes.insert(one.first);
   }
   std::vector<Counts> counts(player.leaves().size());
   for (std::size_t i = 0; i < pass.samples.size(); ++i) {
     const Sample& one = pass.samples[i];
     if (std::isnan(fit.residuals[i]) || links.contains(std::minmax(one.sender, one.receiver))) continue;
+    if (slow_nodes.contains(one.sender) || slow_nodes.contains(one.receiver)) continue;
     const std::size_t window = at(one.round * kWindows / std::max(1, pass.rounds));
     for (const int node : {one.sender, one.receiver}) {
       ++counts[at(node)].all.at(window);

@@ -24,7 +24,8 @@ namespace tutti::harness::accept {
 /// All are slower or faster than they were.
 [[nodiscard]] std::optional<Finding> fleet_against(const Baseline& baseline, const FirstPass& pass,
                                                    const PairPlayer& player, const Limits& limits);
-/// Nodes that are slow in spells, which no median shows. Tests of links that are `known` do not count.
+/// Nodes that are slow in spells, which no median shows. Tests of links and slow nodes that are `known` do not
+/// count.
 [[nodiscard]] std::vector<Finding> unsteady_nodes(const FirstPass& pass, const Fit& fit, const PairPlayer& player,
                                                   const Limits& limits, std::span<const Finding> known);
 

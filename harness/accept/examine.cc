@@ -320,6 +320,7 @@ Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer) {
   findings.spread_of_repeats = noise.fleet;
 
   std::vector<Finding> found;
+  bool is_by_baseline = false;
   auto split = split_of(fit.cells, player, plan.limits);
   if (plan.baseline) {
     // It says which of two kinds of nodes is right, if one of them is.
@@ -328,9 +329,11 @@ Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer) {
       if (std::ranges::count_if(of_right.nodes, &BothWays::are_good) >= 2) {
         suspects = std::move(of_right);
         split.reset();
+        is_by_baseline = true;
       }
-    } else if (auto fleet = fleet_against(*plan.baseline, pass, player, plan.limits)) {
-      found.push_back(std::move(*fleet));
+    }
+    if (!is_by_baseline) {
+      if (auto fleet = fleet_against(*plan.baseline, pass, player, plan.limits)) found.push_back(std::move(*fleet));
     }
   }
   set_figures(findings, suspects, pass, player);
@@ -338,7 +341,9 @@ Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer) {
   if (link && link->judgement.verdict == Verdict::fail) {
     found.push_back(std::move(*link));
   } else if (split && split->is_sure) {
+    auto outliers = outliers_of(*split, suspects.relative, plan.limits);
     found.push_back(std::move(split->finding));
+    found.insert(found.end(), outliers.begin(), outliers.end());
   } else {
     const int most = Repeats::kVisits * Repeats::kPerVisit;  // of one suspect
     Repeats repeats(player, plan, suspects, noise,
@@ -354,7 +359,11 @@ Findings examine_pairs(Crew& crew, const PairsPlan& plan, Observer& observer) {
       add_repeats(culprit, repeats);
     }
     if (!plan.baseline && is_level_in_doubt(culprits, player)) {
-      for (Finding& culprit : culprits) culprit.judgement.verdict = Verdict::undecided;
+      for (Finding& culprit : culprits) {
+        if (culprit.judgement.verdict != Verdict::fail) continue;
+        culprit.judgement.verdict = Verdict::undecided;
+        culprit.detail = "so many parts fail that the level is in doubt";
+      }
     }
     found.insert(found.end(), culprits.begin(), culprits.end());
     if (link && found.empty()) found.push_back(std::move(*link));

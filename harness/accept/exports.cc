@@ -312,6 +312,7 @@ std::string accept_json(const AcceptReport& report) {
   for (const Finding& finding : findings.parts) parts.push_back(json_of(report, finding));
   document["findings"] = std::move(parts);
   document["untested"] = untested_sentences(report);
+  document["alike"] = alike_sentence(report);
   document["dips"] = dip_sentences(report);
   Document excluded = Document::array();
   for (int node = 0; node < std::ssize(report.names); ++node) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <set>
 
 #include "harness/accept/screen.h"
 #include "harness/accept/two_speeds.h"
@@ -21,8 +22,17 @@ std::optional<Split> split_of(const Matrix& cells, const PairPlayer& player, con
   constexpr double kManySlow = 0.3, kGroupShare = 0.125;  // of the nodes
   constexpr double kSureGap = 0.33, kLeastGap = 0.2;
   constexpr double kSureDoubts = 4, kLeastDoubts = 3;
-  const auto speeds = two_speeds_of(cells, player);
+  constexpr double kOneWay = 0.5;  // of the difference: faults may be of one direction, kinds of nodes are not
+  constexpr int kMostTurns = 4;
+  std::set<int> outliers;
+  auto speeds = two_speeds_of(cells, player);
+  for (int turn = 0; turn < kMostTurns && speeds && speeds->slower.size() < kFewSlow; ++turn) {  // a few slow nodes
+    if (static_cast<double>(speeds->slower.size()) > kManySlow * (speeds->faster + 1.0)) break;
+    outliers.insert(speeds->slower.begin(), speeds->slower.end());
+    speeds = two_speeds_of(cells, player, outliers);
+  }
   if (!speeds || speeds->gap < kLeastGap || speeds->difference > suspicion(limits)) return std::nullopt;
+  if (std::max(speeds->out, speeds->in) > kOneWay * speeds->difference) return std::nullopt;
   const double doubts = -speeds->difference / speeds->doubt;
   if (!(doubts > kLeastDoubts)) return std::nullopt;
   const auto slow = static_cast<double>(speeds->slower.size()), nodes = slow + speeds->faster;
@@ -36,7 +46,27 @@ std::optional<Split> split_of(const Matrix& cells, const PairPlayer& player, con
   return Split{.finding = {.what = Class::split,
                            .judgement = {.verdict = Verdict::undecided, .middle = speeds->difference},
                            .members = speeds->slower},
+               .outliers = {outliers.begin(), outliers.end()},
                .is_sure = speeds->gap > kSureGap && doubts > kSureDoubts && speeds->difference < margin_of(limits)};
+}
+
+std::vector<Finding> outliers_of(const Split& split, const Matrix& relative, const Limits& limits) {
+  std::vector<Finding> found;
+  for (const int node : split.outliers) {
+    std::vector<double> reached;
+    for (int other = 0; other < relative.nodes(); ++other) {
+      const bool is_of_other = std::ranges::find(split.finding.members, other) == split.finding.members.end() &&
+                               std::ranges::find(split.outliers, other) == split.outliers.end();
+      if (is_of_other) reached.insert(reached.end(), {relative(node, other), relative(other, node)});
+    }
+    const double middle = median_of_numbers(reached);
+    if (!(middle < split.finding.judgement.middle + margin_of(limits))) continue;
+    found.push_back({.what = Class::nic,
+                     .first = node,
+                     .judgement = {.verdict = Verdict::undecided, .middle = middle},
+                     .detail = "slower than both kinds of nodes"});
+  }
+  return found;
 }
 
 bool explains(const Split& split, std::vector<Finding>& culprits, const PairPlayer& player, const Limits& limits) {

@@ -16,6 +16,7 @@ constexpr int kLeastFast = 2, kLeastNodes = 4;
 struct Cell {
   int other = 0;
   double value = 0;  // of both directions
+  double out = kNothing, in = kNothing;
   bool is_far = false;
 };
 
@@ -62,6 +63,8 @@ class Halves {
       (is_slow_[node] ? slow : fast).push_back(own_level(static_cast<int>(node)));
     }
     speeds.spread = robust_deviation(slow);
+    speeds.out = median_with_fast(&Cell::out);
+    speeds.in = median_with_fast(&Cell::in);
     speeds.doubt = kOfMedian * kOfMean * rest() / std::sqrt(std::max(1.0, speeds.faster - 1.0));
     speeds.gap = (quantile_of_numbers(fast, kLow) - quantile_of_numbers(slow, 1 - kLow)) / -difference_;
     if (are_fast_within()) speeds.gap = 0;
@@ -76,6 +79,17 @@ class Halves {
     std::vector<double> values;
     for (const Cell& cell : cells_[at(node)]) {
       if (!is_slow_[at(cell.other)]) values.push_back(above_level(cell));
+    }
+    return median_of_numbers(values);
+  }
+
+  /// Of one direction of the pairs of slow nodes with fast ones.
+  [[nodiscard]] double median_with_fast(double Cell::*way) const {
+    std::vector<double> values;
+    for (std::size_t node = 0; node < cells_.size(); ++node) {
+      for (const Cell& cell : cells_[node]) {
+        if (is_slow_[node] && !is_slow_[at(cell.other)]) values.push_back(cell.*way - levels_.at(cell.is_far ? 1 : 0));
+      }
     }
     return median_of_numbers(values);
   }
@@ -130,15 +144,18 @@ class Halves {
   double difference_ = 0;
 };
 
-std::vector<std::vector<Cell>> cells_by_node(const Matrix& matrix, const PairPlayer& player) {
+std::vector<std::vector<Cell>> cells_by_node(const Matrix& matrix, const PairPlayer& player,
+                                             const std::set<int>& without) {
   std::vector<std::vector<Cell>> cells(at(matrix.nodes()));
+  const auto counts = [&](int node) { return !player.is_lost(node) && !without.contains(node); };
   for (const int node : player.nodes()) {
     for (const int other : player.nodes()) {
-      if (node == other || player.is_lost(node) || player.is_lost(other)) continue;
+      if (node == other || !counts(node) || !counts(other)) continue;
       const bool is_far = player.is_far(node, other);
       const double there = matrix(node, other), back = matrix(other, node);
       const double value = std::isnan(there) ? back : std::isnan(back) ? there : (there + back) / 2;
-      if (!std::isnan(value)) cells[at(node)].push_back({.other = other, .value = value, .is_far = is_far});
+      if (!std::isnan(value))
+        cells[at(node)].push_back({.other = other, .value = value, .out = there, .in = back, .is_far = is_far});
     }
   }
   return cells;
@@ -194,9 +211,9 @@ std::size_t lower_group(const std::vector<std::pair<double, int>>& order) {
 
 }  // namespace
 
-std::optional<TwoSpeeds> two_speeds_of(const Matrix& cells, const PairPlayer& player) {
+std::optional<TwoSpeeds> two_speeds_of(const Matrix& cells, const PairPlayer& player, const std::set<int>& without) {
   constexpr std::array kQuantiles{0.5, 0.8, 0.95};  // few fast nodes show in the upper ones
-  const auto by_node = cells_by_node(cells, player);
+  const auto by_node = cells_by_node(cells, player, without);
   std::optional<Halves> best;
   double least = 0;
   for (const double quantile : kQuantiles) {
@@ -204,12 +221,15 @@ std::optional<TwoSpeeds> two_speeds_of(const Matrix& cells, const PairPlayer& pl
     if (std::ssize(order) < kLeastNodes) return std::nullopt;
     std::vector<int> nodes;
     for (const auto& [value, node] : order) nodes.push_back(node);
-    Halves halves(by_node);
-    if (!halves.settle(nodes, lower_group(order))) continue;
-    const double rest = halves.rest();
-    if (best && rest >= least) continue;
-    least = rest;
-    best.emplace(std::move(halves));
+    // A start that is wrong may stay so: one slow node makes its partners look slow.
+    for (const std::size_t slow : {lower_group(order), std::size_t{1}, std::size_t{2}, std::size_t{3}}) {
+      Halves halves(by_node);
+      if (slow + kLeastFast > nodes.size() || !halves.settle(nodes, slow)) continue;
+      const double rest = halves.rest();
+      if (best && rest >= least) continue;
+      least = rest;
+      best.emplace(std::move(halves));
+    }
   }
   if (!best) return std::nullopt;
   TwoSpeeds speeds = best->result();

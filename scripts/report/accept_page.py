@@ -323,6 +323,7 @@ def facts_of(document: dict) -> list[tuple[str, str]]:
              ("spread of repeats", percent(fleet.get("spread_of_repeats")).lstrip("+") + " %"),
              ("from the start of processes to their first collective", times),
              ("pairs", pairs), ("not tested", sentences_of(document, "untested")), ("dips", sentences_of(document, "dips")),
+             ("slow alike", document.get("alike") if isinstance(document.get("alike"), str) else ""),
              ("margin", f"{100 * document['margin']:g} %" if is_number(document.get("margin")) else ""),
              ("operations of the soak, each verified", f"{document['soaked_operations']:,}" if document.get("soaked_operations") else ""),
              ("confidence", style.plain(document.get("confidence"))), ("valid", validity), ("command", document.get("command") or ""),

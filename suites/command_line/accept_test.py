@@ -130,6 +130,28 @@ class Pretended(Cluster):
                     self.assertIn("UNDECIDED. 8 nodes are ", result.out)
                     self.assertIn("The slower ones: node9, node10, node11, node12, node13, node14, node15 and node16", result.out)
 
+    def test_faults_beside_each_other_or_beside_two_generations(self):
+        def nics(what, share, *nodes):
+            return "".join(FAULT.format(what, f'node = "node{node}"\nshare = "{share}%"') for node in nodes)
+        links = "".join(FAULT.format("link", f'nodes = ["node{one}", "node{one + 1}"]\nshare = "40%"') for one in [1, 3, 5, 7, 9, 11, 13, 17, 21])
+        older = 'older = "{}"\nolder_by = "20%"\n'
+        self.accept("nodes = 32\nleaf = 8\nseed = 77\n", "--stages", "pairs", "--json", self.folder / "good.json")
+        right = ["--baseline", self.folder / "good.json"]
+        for cluster, code, findings, more in [
+                ("nodes = 6\nleaf = 3\n" + nics("nic", 40, 2), 4, [("FAIL", "nic", "node2")], []),
+                ("nodes = 16\n" + nics("nic-in", 30, 2, 5, 9, 14), 4, [("FAIL", "nic-in", f"node{one}") for one in [14, 2, 5, 9]], []),
+                ("nodes = 32\nleaf = 8\n" + links, 4, [("FAIL", "link", f"node{one}") for one in [1, 11, 13, 17, 21, 3, 5, 7, 9]], []),
+                ("nodes = 16\n" + older.format("40%") + nics("nic", 60, 3), 6, [("UNDECIDED", "nic", "node3"), ("UNDECIDED", "split", "node11")], []),
+                ("nodes = 32\nleaf = 8\n" + older.format("50%"), 4, [("FAIL", "node", f"node{one}") for one in sorted(map(str, range(17, 33)))], right),
+                ("nodes = 32\nleaf = 8\n" + older.format("50%") + FAULT.format("fleet", 'share = "15%"'), 4,
+                 [("FAIL", "fleet", ""), ("UNDECIDED", "split", "node17")], right)]:
+            for seed in [1, 2, 3]:
+                with self.subTest((cluster, seed)):
+                    result = self.accept(f"seed = {seed}\n{cluster}", "--stages", "pairs", "--json", self.folder / "x.json", *more)
+                    told = json.loads((self.folder / "x.json").read_text())
+                    found = sorted((one["verdict"], one["class"], (one["nodes"] or [""])[0]) for one in told["findings"])
+                    self.assertEqual((result.code, found), (code, findings), result)
+
     def test_a_few_nodes_that_are_slow_alike_may_be_of_another_kind(self):
         result = self.accept('nodes = 16\nleaf = 4\nolder = "12.5%"\nolder_by = "15%"\n', "--stages", "pairs")
         self.assertEqual(result.code, 4, result)
