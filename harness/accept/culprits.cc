@@ -17,7 +17,6 @@ namespace {
 
 using Kind = SuspectPart::Kind;
 
-constexpr double kIsBothWays = 0.7;  // of the margin: the way back then is slow too
 constexpr std::size_t kAloneBytes = std::size_t{8} << 20;
 
 bool is_slow(const Judgement& judgement) { return judgement.verdict == Verdict::fail && !judgement.is_fast; }
@@ -62,7 +61,6 @@ class Culprits {
       const double middle = median_of_numbers(beside);
       for (std::size_t i = 0; i < nodes.size(); ++i) off[i].push_back(speeds[i] - middle);
     }
-    std::set<int> slow_nodes;
     std::set<int> slow;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       constexpr double kClearly = 0.75;  // of the margin

@@ -202,7 +202,7 @@ class LeavesBySpeed {
 
 std::optional<std::vector<int>> leaves_by_speed(const Matrix& cells, const std::vector<int>& nodes,
                                                 const Limits& limits) {
-  return LeavesBySpeed(cells, nodes).run(-std::log1p(-limits.margin));
+  return LeavesBySpeed(cells, nodes).run(-margin_of(limits));
 }
 
 }  // namespace tutti::harness::accept

@@ -15,7 +15,7 @@ namespace tutti::harness::accept {
 /// The first line of every form of the report, without "tutti accept: ".
 [[nodiscard]] std::string verdict_sentence(const AcceptReport& report);
 
-/// What the stages cannot tell of this cluster, each with its reason: no verdict says anything about it.
+/// Returns what the stages cannot tell of this cluster, each with its reason.
 [[nodiscard]] std::vector<std::string> untested_sentences(const AcceptReport& report);
 
 /// Says of two and more nodes that fail by the same share that another kind of hardware looks so too; empty: none do.

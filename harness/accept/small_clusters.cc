@@ -43,7 +43,6 @@ std::optional<Finding> link_of_three(const FirstPass& pass, const PairPlayer& pl
     }
     return judge(halves, limits);
   };
-  constexpr double kIsBothWays = 0.7;  // of the margin: the way back then is slow too
   std::optional<Finding> found;
   for (const int sender : nodes) {
     for (const int receiver : nodes) {

@@ -14,6 +14,8 @@ namespace {
 
 constexpr double kAlike = 0.5;  // of the margin: nodes that differ less are of one kind
 
+bool is_among(const std::vector<int>& nodes, int node) { return std::ranges::find(nodes, node) != nodes.end(); }
+
 }  // namespace
 
 std::optional<Split> split_of(const Matrix& cells, const PairPlayer& player, const Limits& limits) {
@@ -55,8 +57,7 @@ std::vector<Finding> outliers_of(const Split& split, const Matrix& relative, con
   for (const int node : split.outliers) {
     std::vector<double> reached;
     for (int other = 0; other < relative.nodes(); ++other) {
-      const bool is_of_other = std::ranges::find(split.finding.members, other) == split.finding.members.end() &&
-                               std::ranges::find(split.outliers, other) == split.outliers.end();
+      const bool is_of_other = !is_among(split.finding.members, other) && !is_among(split.outliers, other);
       if (is_of_other) reached.insert(reached.end(), {relative(node, other), relative(other, node)});
     }
     const double middle = median_of_numbers(reached);
@@ -70,9 +71,7 @@ std::vector<Finding> outliers_of(const Split& split, const Matrix& relative, con
 }
 
 bool explains(const Split& split, std::vector<Finding>& culprits, const PairPlayer& player, const Limits& limits) {
-  const auto is_slower_one = [&split](int node) {
-    return std::ranges::find(split.finding.members, node) != split.finding.members.end();
-  };
+  const auto is_slower_one = [&split](int node) { return is_among(split.finding.members, node); };
   const auto is_of_group = [&](const Finding& one) {
     // Older nodes are slow both ways.
     const bool is_one_way = one.what == Class::nic_out || one.what == Class::nic_in || one.what == Class::uplink_dir ||

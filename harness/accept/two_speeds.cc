@@ -51,7 +51,8 @@ class Halves {
   }
 
   [[nodiscard]] TwoSpeeds result() const {
-    // Of a normal distribution: a median's standard error by a mean's, a standard deviation by a mean deviation.
+    // In a normal distribution a median's standard error is 1.25 of a mean's. A standard deviation is 1.25 mean
+    // deviations.
     constexpr double kOfMedian = 1.2533, kOfMean = 1.2533;
     constexpr double kLow = 0.1;  // a quantile: what lies at the edge of a group
     TwoSpeeds speeds{.difference = difference_};

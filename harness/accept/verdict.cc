@@ -16,7 +16,6 @@ namespace {
 constexpr double kFarFromSlow = 0.6;
 constexpr double kFarFromFast = 0.5;
 constexpr double kWellAgain = 0.5;
-constexpr double kJoinsTheOther = 0.7;
 constexpr double kEasyConfidence = 0.95;  // a pass needs no more
 
 }  // namespace
@@ -103,7 +102,7 @@ Judgement judge(const std::vector<std::vector<double>>& visits, const Limits& li
 
 Part slow_part(const Directions& node, const Limits& limits) {
   const auto fails = [](const Judgement& one) { return one.verdict == Verdict::fail && !one.is_fast; };
-  const double joins = margin_of(limits) * kJoinsTheOther;
+  const double joins = margin_of(limits) * kIsBothWays;
   const bool out = fails(node.out), in = fails(node.in);
   if (!out && !in) return Part::none;
   const bool are_both = (out || node.out.middle < joins) && (in || node.in.middle < joins);

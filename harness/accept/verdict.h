@@ -27,6 +27,8 @@ struct Limits {
   double too_fast = 0.10;  ///< so is faster by a larger share; above 0
   double confidence = 0.999;
 };
+/// A part that is slow one way is slow both ways if the way back is beyond this share of the margin.
+inline constexpr double kIsBothWays = 0.7;
 /// The margin as the logarithm of a ratio, below 0.
 [[nodiscard]] double margin_of(const Limits& limits);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints a table of trials: `accept_study [KINDS [NODES [SHARES [NOISE [CLUSTERS [SEED [judged] [full]]]]]]]`, lists
 // with commas; kinds may be all, none, mixed and older-25. CLUSTERS go with NODES; the last is for the rest. With
-// `judged` it fails where less is reached than asked_of says, where more than 1 in 500 healthy clusters have a false
-// alarm, or where the analysis of up to 1,024 nodes takes more than 1 s. With `full` every pair plays, however many
-// nodes there are.
+// `judged` it fails where less is reached than asked_of says. It fails too if more than 1 in 500 healthy clusters have
+// a false alarm, or if the analysis of up to 1,024 nodes takes more than 1 s. With `full` every pair plays, however
+// many nodes there are.
 #include <algorithm>
 #include <array>
 #include <cstdio>
